@@ -1,0 +1,1 @@
+"""What a Python agent imports: the client and the generated messages."""

@@ -1,0 +1,1 @@
+"""Generated from proto/memoryranker/v1 by `make proto`; not edited by hand."""

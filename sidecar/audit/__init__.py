@@ -1,0 +1,1 @@
+"""The queries that tell a starved ranker from a broken one."""

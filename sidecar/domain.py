@@ -1,0 +1,358 @@
+"""The words of the product as plain data: what the roads carry between the store, the ranking and the wire.
+
+Knows no grpc, no SQL and no FAISS. Times are whole microseconds since 1970-01-01 UTC (`Micros`): one clock for every
+road, so that a host's time zone can never enter an age. Scores and feature values are float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Micros = int
+Floats = NDArray[np.float64]
+
+SECOND: Micros = 1_000_000
+DAY: Micros = 86_400 * SECOND
+
+KNOWN_KINDS = (
+    "decision",
+    "fact",
+    "preference",
+    "failure",
+    "attempt",
+    "debugging",
+    "semantic",
+    "episodic",
+    "procedural",
+    "working",
+    "archival",
+)
+DEFAULT_KIND = "fact"
+
+
+class Segment(StrEnum):
+    """The part of a packet a memory stands in."""
+
+    RANKED = "ranked"
+    RESERVED = "reserved"
+    PINNED = "pinned"
+
+
+class Channel(StrEnum):
+    """How a use came to be known, strongest first."""
+
+    EXPLICIT = "explicit"
+    INFERRED = "inferred"
+    PACKET = "packet"
+    ECHO = "echo"
+
+
+class ReportState(StrEnum):
+    """How a packet stands with respect to reports."""
+
+    OPEN = "open"
+    REPORTED = "reported"
+    UNREPORTED = "unreported"
+    LATE = "late"
+
+
+class Rating(StrEnum):
+    """A rater's mark on a memory; WITHDRAWN takes an earlier one back."""
+
+    HELPFUL = "helpful"
+    UNHELPFUL = "unhelpful"
+    WITHDRAWN = "withdrawn"
+
+
+class LeftOutReason(StrEnum):
+    """Why a memory is not in a packet, in the order in which the gates stand."""
+
+    FILTERED = "filtered"
+    SUPPRESSED = "suppressed"
+    RATED_UNHELPFUL = "rated_unhelpful"
+    EXPIRED = "expired"
+    NOT_YET_VALID = "not_yet_valid"
+    SUPERSEDED = "superseded"
+    BELOW_MIN_SCORE = "below_min_score"
+    NEAR_DUPLICATE = "near_duplicate"
+    OVERSIZED = "oversized"
+    BUDGET = "budget"
+    OUTRANKED = "outranked"
+
+
+class EmptyReason(StrEnum):
+    """Why a packet has no items."""
+
+    NO_MEMORIES = "no_memories"
+    FILTERED = "filtered"
+    BELOW_MIN_SCORE = "below_min_score"
+    BUDGET = "budget"
+
+
+class DegradationReason(StrEnum):
+    """Something that was not done as well as usual; the answer still holds."""
+
+    LOG_UNAVAILABLE = "log_unavailable"
+    NO_EMBEDDING = "no_embedding"
+    TASK_SHORTENED = "task_shortened"
+    MODEL_FALLBACK = "model_fallback"
+
+
+class WriteOutcome(StrEnum):
+    """What a write did to one memory."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory as it stands. Field by field as in `memoryranker.v1.Memory`.
+
+    `key` is the store's own number for it, never reused: a memory that is deleted and written again under the same id
+    has a new key and so inherits nothing. `tokens` is what a packet is charged for the content: `token_count` if the
+    caller brought it, else the server's count.
+    """
+
+    id: str
+    content: str
+    kind: str = DEFAULT_KIND
+    create_time: Micros = 0
+    update_time: Micros = 0
+    valid_from_time: Micros | None = None
+    valid_until_time: Micros | None = None
+    superseded_by: str = ""
+    source_thread: str = ""
+    source_sequence: int | None = None
+    subject: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    relevance: float | None = None
+    importance_override: float | None = None
+    emotion: float | None = None
+    pinned: bool = False
+    suppressed: bool = False
+    token_count: int | None = None
+    embedding: NDArray[np.float32] | None = None
+    key: int = 0
+    tokens: int = 0
+    importance_content: float | None = None
+    importance_use: float | None = None
+    helpful: int = 0
+    unhelpful: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UseCounts:
+    """What use says of one memory (LEARNING section 4), over distinct sessions.
+
+    `used` is U and `seen` is V, so 0 <= used <= seen; `use_sessions` are the sessions that used it (also from
+    incomplete reports), `reported_sessions` those with seen > 0; `last_use_time` is None before the first use.
+    """
+
+    used: float = 0.0
+    seen: float = 0.0
+    use_sessions: int = 0
+    reported_sessions: int = 0
+    last_use_time: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories may take part; empty parts do not restrict. See `memoryranker.v1.Filter`."""
+
+    kinds: frozenset[str] = frozenset()
+    any_tags: frozenset[str] = frozenset()
+    all_tags: frozenset[str] = frozenset()
+    metadata_equals: Mapping[str, Any] = field(default_factory=dict)
+    create_time_from: Micros | None = None
+    create_time_until: Micros | None = None
+    update_time_from: Micros | None = None
+    update_time_until: Micros | None = None
+    ids: frozenset[str] = frozenset()
+    exclude_ids: frozenset[str] = frozenset()
+    source_threads: frozenset[str] = frozenset()
+    subjects: frozenset[str] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it restricts nothing."""
+        return self == Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the agent works on beyond the task."""
+
+    goals: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankRequest:
+    """A checked Rank request: every bound has been tested, every default filled in but those that need a store.
+
+    `weights` names a preset or a model, or "" for the active weights; `explicit_weights` overrides it. `payload` is the
+    serialised request without inline candidates, kept with the packet so that a miss can be explained later.
+    """
+
+    namespace: str
+    task: str = ""
+    session_id: str = ""
+    agent_id: str = ""
+    surface: str = ""
+    task_embedding: NDArray[np.float32] | None = None
+    context: Context = Context()
+    candidates: tuple[Memory, ...] | None = None
+    max_items: int = 10
+    token_budget: int | None = None
+    filter: Filter = Filter()
+    reserved_slots: int | None = None
+    min_score: float | None = None
+    weights: str = ""
+    explicit_weights: Any = None
+    as_of_time: Micros | None = None
+    dry_run: bool = False
+    request_id: str = ""
+    item_wrapper: str = ""
+    payload: bytes = b""
+    payload_hash: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketItem:
+    """One memory in a packet, with all that the log keeps of it (LEARNING section 1).
+
+    `features` and `contributions` are in the registry's order; `raw` holds the ages and counts behind the values, in
+    the order of `sidecar.features.RAW_NAMES`.
+    """
+
+    memory_id: str
+    memory_key: int
+    segment: Segment
+    score: float
+    contributions: Floats
+    features: Floats
+    raw: Floats
+    tokens: int
+    inclusion_propensity: float = 1.0
+    position_probability: float = 1.0
+    swapped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolItem:
+    """A member of the reserve pool that was not drawn."""
+
+    memory_id: str
+    memory_key: int
+    features: Floats
+    raw: Floats
+    tokens: int
+    score: float
+    inclusion_propensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """The answer to one Rank, and what the log keeps of it. `packet_id` is "" where nothing is logged."""
+
+    packet_id: str
+    namespace: str
+    items: tuple[PacketItem, ...]
+    undrawn: tuple[PoolItem, ...]
+    model_version: str
+    feature_schema_hash: str
+    exploration_policy: str
+    score_version: int
+    as_of_time: Micros
+    create_time: Micros
+    valid_until_time: Micros | None
+    left_out: Mapping[LeftOutReason, int]
+    degradations: tuple[tuple[DegradationReason, str], ...]
+    empty_reason: EmptyReason | None
+    reserve_pool_size: int
+    pool_sizes: tuple[int, int]
+    reserved_slots: int
+    token_budget: int | None
+    ranked_budget: int | None
+    slot_budget: int | None
+    agent_id: str = ""
+    session_id: str = ""
+    surface: str = ""
+    request_id: str = ""
+    payload: bytes = b""
+
+    @property
+    def tokens_used(self) -> int:
+        """Tokens of all items."""
+        return sum(item.tokens for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class UseReport:
+    """A checked use report. `confidence` belongs to INFERRED, `outcome` to PACKET; `shown_memory_ids` empty = all."""
+
+    packet_id: str
+    namespace: str | None = None
+    channel: Channel = Channel.EXPLICIT
+    used_memory_ids: tuple[str, ...] = ()
+    unused_memory_ids: tuple[str, ...] = ()
+    shown_memory_ids: tuple[str, ...] = ()
+    complete: bool = True
+    outcome: float = 1.0
+    confidence: float = 0.8
+    sequence: int | None = None
+    report_time: Micros | None = None
+    agent_id: str = ""
+    request_id: str = ""
+    payload_hash: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What is known of one memory's use in one packet on one channel, after merging (LEARNING section 2)."""
+
+    memory_id: str
+    channel: Channel
+    used: bool
+    confidence: float
+    receive_time: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceState:
+    """Everything of one namespace that ranking needs, as of one score version."""
+
+    namespace: str
+    score_version: int
+    memories: tuple[Memory, ...]
+    uses: Mapping[int, UseCounts]
+    """By memory key; a memory without an entry has UseCounts()."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one committed write changed in a namespace. Changes of a namespace arrive in the order of score_version,
+    which grows by one with each.
+
+    `upserted` memories replace those of the same key; `uses` and `ratings` ((helpful, unhelpful)) are the new standing
+    by memory key.
+    """
+
+    namespace: str
+    score_version: int
+    upserted: tuple[Memory, ...] = ()
+    deleted_keys: tuple[int, ...] = ()
+    uses: Mapping[int, UseCounts] = field(default_factory=dict)
+    ratings: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    purged: bool = False

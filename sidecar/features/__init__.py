@@ -1,0 +1,35 @@
+"""One file a feature: each says its name, where its values come from, and how a number in [0, 1] comes out.
+
+The same code makes the values that are served and the values that are logged for training. `REGISTRY` is the order of
+every contribution list; `SCHEMA_HASH` changes with any change of name, order or version, and guards every artifact.
+"""
+
+from sidecar.features.registry import (
+    BY_NAME,
+    FEATURE_NAMES,
+    RAW_NAMES,
+    REGISTRY,
+    SCHEMA_HASH,
+    USE_FAMILY,
+    feature_matrix,
+    raw_matrix,
+)
+from sidecar.features.view import NO_TIME, Columns, Feature, TaskWord, TermMatch, TextMatches, View
+
+__all__ = [
+    "BY_NAME",
+    "FEATURE_NAMES",
+    "NO_TIME",
+    "RAW_NAMES",
+    "REGISTRY",
+    "SCHEMA_HASH",
+    "USE_FAMILY",
+    "Columns",
+    "Feature",
+    "TaskWord",
+    "TermMatch",
+    "TextMatches",
+    "View",
+    "feature_matrix",
+    "raw_matrix",
+]

@@ -1,0 +1,35 @@
+"""frequency: in how many distinct sessions the memory was used."""
+
+import numpy as np
+
+from sidecar.domain import Floats
+from sidecar.features.view import Feature, View
+
+FULL_SESSIONS = 50
+SMARTCTX_FULL = 5
+
+
+def sessions(view: View) -> Floats:
+    """Distinct sessions that used the memory. Shape (n,)."""
+    count: Floats = view.columns.use_sessions.astype(np.float64)
+    return count
+
+
+def value(view: View) -> Floats:
+    """log(1 + sessions) / log(1 + FULL_SESSIONS), at most 1."""
+    share: Floats = np.log1p(np.minimum(sessions(view), FULL_SESSIONS)) / np.log1p(FULL_SESSIONS)
+    return share
+
+
+def linear(view: View) -> Floats:
+    """The smartctx note's access bonus: weight .10 times this is min(count / 50, .10)."""
+    return np.minimum(sessions(view) / SMARTCTX_FULL, 1.0)
+
+
+FEATURE = Feature(
+    name="frequency",
+    source="distinct sessions that used it, log-scaled, full at 50",
+    values={"default": value, "smartctx": linear},
+    in_use_family=True,
+    raw={"use_sessions": sessions},
+)

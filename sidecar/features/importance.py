@@ -1,0 +1,57 @@
+"""importance: a memory's own worth, by one pure function of its content, use and user parts.
+
+The user's word wins. Without one, content and use share the score; a missing part hands its share to the other, and
+with neither the kind's baseline stands (note: importance-scorer, "Memory Type Adjustments").
+"""
+
+import numpy as np
+
+from sidecar.domain import Floats
+from sidecar.features.view import Feature, View
+
+BASELINE = {
+    "working": 0.3,
+    "episodic": 0.5,
+    "archival": 0.6,
+    "semantic": 0.7,
+    "procedural": 0.8,
+    "decision": 0.8,
+    "fact": 0.7,
+    "preference": 0.6,
+    "failure": 0.6,
+    "debugging": 0.4,
+    "attempt": 0.3,
+    "default": 0.5,
+}
+USE_SHARE = 0.4
+
+
+def combine(content: Floats, use: Floats, override: Floats, baseline: Floats) -> Floats:
+    """The score of each row from its parts; NaN stands for a part that is missing. Shape (n,), in [0, 1]."""
+    own = np.where(np.isnan(content), baseline, content)
+    together = np.where(np.isnan(use), own, (1.0 - USE_SHARE) * own + USE_SHARE * use)
+    return np.where(np.isnan(override), together, override)
+
+
+def value(view: View) -> Floats:
+    """The combined score of each row."""
+    return _combined(view, view.columns.importance_use)
+
+
+def without_use(view: View) -> Floats:
+    """The combined score as if nothing were known of use: its part in task fit. Shape (n,)."""
+    return _combined(view, np.full(len(view.columns), np.nan))
+
+
+def _combined(view: View, use: Floats) -> Floats:
+    columns = view.columns
+    baseline = view.by_kind(BASELINE)
+    return combine(columns.importance_content, use, columns.importance_override, baseline)
+
+
+FEATURE = Feature(
+    name="importance",
+    source="its own worth: content, use and the user's word, which wins",
+    values={"default": value},
+    raw={"importance_without_use": without_use},
+)

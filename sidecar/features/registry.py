@@ -1,0 +1,60 @@
+"""The features in their order, and what is derived from the order: names, schema hash, matrices."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from sidecar.domain import Floats
+from sidecar.features import (
+    context,
+    emotion,
+    frequency,
+    handles,
+    importance,
+    kind_prior,
+    lexical,
+    rating,
+    recency,
+    relevance,
+    semantic,
+    subject,
+    thread,
+    use_rate,
+)
+from sidecar.features.view import Feature, View
+
+REGISTRY: tuple[Feature, ...] = (
+    kind_prior.FEATURE,
+    relevance.FEATURE,
+    semantic.FEATURE,
+    lexical.FEATURE,
+    handles.FEATURE,
+    subject.FEATURE,
+    thread.FEATURE,
+    recency.FEATURE,
+    frequency.FEATURE,
+    use_rate.FEATURE,
+    rating.FEATURE,
+    importance.FEATURE,
+    emotion.FEATURE,
+    context.FEATURE,
+)
+BY_NAME = {feature.name: feature for feature in REGISTRY}
+FEATURE_NAMES = tuple(BY_NAME)
+USE_FAMILY = tuple(feature.name for feature in REGISTRY if feature.in_use_family)
+RAW_NAMES = tuple(name for feature in REGISTRY for name in feature.raw)
+SCHEMA_HASH = hashlib.sha256(
+    "\n".join(f"{feature.name}@{feature.version}:{','.join(feature.raw)}" for feature in REGISTRY).encode()
+).hexdigest()[:16]
+
+
+def feature_matrix(view: View) -> Floats:
+    """Values of all features for all rows: shape (n, d), float64 in [0, 1], columns in the order of REGISTRY."""
+    return np.column_stack([view.value(feature) for feature in REGISTRY])
+
+
+def raw_matrix(view: View) -> Floats:
+    """The ages and counts behind the values: shape (n, r), float64, columns in the order of RAW_NAMES."""
+    return np.column_stack([function(view) for feature in REGISTRY for function in feature.raw.values()])

@@ -1,0 +1,39 @@
+"""use_rate: of the sessions in which the memory was seen and reported on, the share that used it, shrunk.
+
+(U + kappa * mu) / (V + kappa) over distinct sessions. A memory without reports has its kind's mean mu, not 0, and a
+serve is in neither count.
+"""
+
+import numpy as np
+
+from sidecar.domain import Floats
+from sidecar.features.view import Feature, View
+
+PRIOR = {"default": (0.2, 10.0)}
+"""(mu, kappa) before the first rescore: one use in five sightings, worth ten sessions of evidence."""
+
+
+def used(view: View) -> Floats:
+    """U: sessions that used it, weighted by confidence. Shape (n,)."""
+    return view.columns.used
+
+
+def seen(view: View) -> Floats:
+    """V: sessions that saw it and reported, weighted by confidence. Shape (n,)."""
+    return view.columns.seen
+
+
+def value(view: View) -> Floats:
+    """(U + kappa mu) / (V + kappa), by kind."""
+    mu = view.by_kind({kind: pair[0] for kind, pair in view.use_prior.items()})
+    kappa = view.by_kind({kind: pair[1] for kind, pair in view.use_prior.items()})
+    return np.asarray((used(view) + kappa * mu) / (seen(view) + kappa))
+
+
+FEATURE = Feature(
+    name="use_rate",
+    source="share of the reported sessions that used it, shrunk to its kind's mean",
+    values={"default": value},
+    in_use_family=True,
+    raw={"used": used, "seen": seen},
+)

@@ -1,0 +1,156 @@
+"""What a feature may look at: the columns of one namespace, and how its memories match one task.
+
+Everything is an array over the same n rows. A feature sees other memories only through namespace statistics (document
+frequencies, mean length) and thread neighbours, never through their scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats, Micros
+
+NO_TIME = np.iinfo(np.int64).min
+"""Stands in a time column where there is no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The memories of a namespace as arrays of n rows. Never written after it was published.
+
+    `kind` indexes `kinds`. Unset floats are NaN (importance parts) or 0 (relevance, emotion). `superseded` is already
+    resolved: True where a living memory replaces this one, through chains. `previous_row` and `next_row` are the
+    neighbours in the source thread, -1 for none. Rows that are not `live` are tombstones.
+    """
+
+    ids: Sequence[str]
+    live: NDArray[np.bool_]
+    key: NDArray[np.int64]
+    kinds: tuple[str, ...]
+    kind: NDArray[np.int32]
+    create_time: NDArray[np.int64]
+    update_time: NDArray[np.int64]
+    valid_from_time: NDArray[np.int64]
+    valid_until_time: NDArray[np.int64]
+    relevance: Floats
+    emotion: Floats
+    importance_content: Floats
+    importance_use: Floats
+    importance_override: Floats
+    tokens: NDArray[np.int32]
+    pinned: NDArray[np.bool_]
+    suppressed: NDArray[np.bool_]
+    superseded: NDArray[np.bool_]
+    helpful: NDArray[np.int32]
+    unhelpful: NDArray[np.int32]
+    used: Floats
+    seen: Floats
+    use_sessions: NDArray[np.int32]
+    reported_sessions: NDArray[np.int32]
+    last_use_time: NDArray[np.int64]
+    previous_row: NDArray[np.int32]
+    next_row: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.live)
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """Where one term of the task stands: rows that bear it (ascending, each once), and how often.
+
+    `idf` is its inverse document frequency in the namespace, above 0 also for a term that no memory bears.
+    """
+
+    term: str
+    idf: float
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    is_stop_word: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWord:
+    """A word of the task as a person counts words: its length in characters, and which terms it gave."""
+
+    length: int
+    terms: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """How the n memories match one task's text. Made by `sidecar.retrieval`.
+
+    `cosine` in [-1, 1], 0 without vectors. `terms` are the task's distinct terms, unseen ones with no rows;
+    `lengths` counts the terms of each memory without stop words. `handles` are the task's concrete handles, weighted by
+    `idf`. `subject_field`, `subject_prefix` and `subject_mention` mark rows that bear whom the task asks about: in
+    their subject field, as the speaker they begin with, or anywhere. `context_terms` come from goals, projects and
+    files.
+    """
+
+    cosine: Floats
+    terms: tuple[TermMatch, ...]
+    words: tuple[TaskWord, ...]
+    lengths: Floats
+    mean_length: float
+    handles: tuple[TermMatch, ...]
+    context_terms: tuple[TermMatch, ...]
+    subject_field: NDArray[np.bool_]
+    subject_prefix: NDArray[np.bool_]
+    subject_mention: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that features read for one task at one time. Values are computed once and kept for features that build on
+    them."""
+
+    columns: Columns
+    text: TextMatches
+    as_of_time: Micros
+    half_life_days: Mapping[str, float]
+    use_prior: Mapping[str, tuple[float, float]]
+    """(mu, kappa) of the use rate by kind, frozen between rescores; "default" for kinds not named."""
+    emotion_enabled: bool = False
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Which variant of a feature to take, by feature name; a preset that repeats a note carries that note's own."""
+    memo: dict[str, Floats] = field(default_factory=dict)
+
+    def value(self, feature: Feature) -> Floats:
+        """Values of `feature` for all rows, shape (n,), float64 in [0, 1]."""
+        found = self.memo.get(feature.name)
+        if found is None:
+            found = self.memo[feature.name] = feature.compute(self, self.variants.get(feature.name, "default"))
+        return found
+
+    def by_kind(self, table: Mapping[str, float]) -> Floats:
+        """Looks `table` up for each row's kind; kinds not named take "default". Shape (n,)."""
+        of_kind = np.array([table.get(kind, table["default"]) for kind in self.columns.kinds] or [0.0])
+        values: Floats = of_kind[self.columns.kind]
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature's declaration.
+
+    `source` says in words where the value comes from. `needs_task` is False for what is known before any task.
+    `in_use_family` marks what use feeds: it shares one cap and has no part in task fit. `raw` names the ages and counts
+    behind the value, which are logged so that a half-life can be refitted. `version` grows with any change of meaning.
+    """
+
+    name: str
+    source: str
+    values: Mapping[str, Callable[[View], Floats]]
+    needs_task: bool = False
+    in_use_family: bool = False
+    raw: Mapping[str, Callable[[View], Floats]] = field(default_factory=dict)
+    version: int = 1
+
+    def compute(self, view: View, variant: str = "default") -> Floats:
+        """Values for all rows, shape (n,), clipped into [0, 1] against the last ulp. KeyError: unknown variant."""
+        return np.clip(self.values[variant](view), 0.0, 1.0)

@@ -1,0 +1,1 @@
+"""How reports of use are merged and counted."""

@@ -1,0 +1,1 @@
+"""The wire: the only place that knows grpc and the generated messages."""

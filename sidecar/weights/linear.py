@@ -1,0 +1,149 @@
+"""The linear form: a score is the sum of capped, weighted features, so every contribution is its own explanation.
+
+contribution_j = min(w_j * x_j, cap_j), and what use feeds (use_rate, frequency, rating, the use part of importance)
+shares one family cap on top: popularity alone can never own a packet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats
+from sidecar.errors import Violations
+from sidecar.features import BY_NAME, FEATURE_NAMES, USE_FAMILY
+from sidecar.features.recency import HALF_LIFE_DAYS
+
+USE_FAMILY_CAP = 0.35
+MAX_HALF_LIFE_DAYS = 36_500.0
+SUM_TOLERANCE = 1e-6
+
+_FAMILY: NDArray[np.intp] = np.array([FEATURE_NAMES.index(name) for name in USE_FAMILY])
+_IMPORTANCE = FEATURE_NAMES.index("importance")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Checked weights. `values` and `caps` have shape (d,), in the order of FEATURE_NAMES.
+
+    `version` is a preset's name, a model's version, or "request". `variants` lets a preset that repeats a known note
+    carry that note's own transforms.
+    """
+
+    version: str
+    values: Floats
+    caps: Floats
+    use_family_cap: float = USE_FAMILY_CAP
+    half_life_days: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE_DAYS)
+    variants: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fit_total(self) -> float:
+        """The most that task fit could reach before it is scaled into [0, 1]."""
+        total = float(np.minimum(self.values, self.caps).sum())
+        return total - float(np.minimum(self.values, self.caps)[_FAMILY].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What each feature adds for n memories.
+
+    `matrix` has shape (n, d); `score` is its sum from left to right, so a reader who adds up what is shown gets the
+    score to the last bit; `task_fit` in [0, 1] is the same without the use family.
+    """
+
+    matrix: Floats
+    score: Floats
+    task_fit: Floats
+
+
+def contributions(features: Floats, importance_without_use: Floats, weights: Weights) -> Contributions:
+    """Scores n memories from features of shape (n, d) and the importance they would have without use, shape (n,)."""
+    matrix = np.minimum(features * weights.values, weights.caps)
+    own_importance = np.minimum(importance_without_use * weights.values[_IMPORTANCE], weights.caps[_IMPORTANCE])
+    use_of_importance = np.maximum(matrix[:, _IMPORTANCE] - own_importance, 0.0)
+    family = matrix[:, _FAMILY].sum(axis=1) + use_of_importance
+    over = family > weights.use_family_cap
+    if over.any():
+        scale = weights.use_family_cap / family[over]
+        matrix[np.ix_(over, _FAMILY)] *= scale[:, None]
+        matrix[over, _IMPORTANCE] -= use_of_importance[over] * (1.0 - scale)
+    score = _left_to_right(matrix)
+    fit = matrix.copy()
+    fit[:, _FAMILY] = 0.0
+    fit[:, _IMPORTANCE] = own_importance
+    total = weights.fit_total
+    task_fit = np.clip(_left_to_right(fit) / total, 0.0, 1.0) if total > 0 else np.zeros(len(matrix))
+    return Contributions(matrix, score, task_fit)
+
+
+def _left_to_right(matrix: Floats) -> Floats:
+    """Row sums in column order, as a reader of the contributions adds them up (NumPy's own sum is pairwise)."""
+    score = np.zeros(len(matrix))
+    for column in matrix.T:
+        score = score + column
+    return score
+
+
+def make_weights(
+    version: str,
+    features: Mapping[str, float],
+    *,
+    caps: Mapping[str, float] | None = None,
+    use_family_cap: float | None = None,
+    half_life_days: Mapping[str, float] | None = None,
+    variants: Mapping[str, str] | None = None,
+    path: str = "weights",
+) -> Weights:
+    """Checks weights and makes them ready to serve.
+
+    Raises InvalidRequestError that lists every violation under `path`: unknown names, values outside [0, 1], a sum
+    above 1 or no weight above 0, half-lives outside (0, 36500] days.
+    """
+    bad = Violations()
+    _check_table(bad, f"{path}.features", features, FEATURE_NAMES)
+    _check_table(bad, f"{path}.caps", caps or {}, FEATURE_NAMES)
+    if use_family_cap is not None and not _in_unit(use_family_cap):
+        bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
+    for kind, days in (half_life_days or {}).items():
+        if not (math.isfinite(days) and 0 < days <= MAX_HALF_LIFE_DAYS):
+            bad.add(
+                f"{path}.half_life_days.{kind}", f"is {days!r}; must be above 0 and at most {MAX_HALF_LIFE_DAYS:g} days"
+            )
+    for name, variant in (variants or {}).items():
+        if name not in BY_NAME or variant not in BY_NAME[name].values:
+            bad.add(f"{path}.variants.{name}", f"is {variant!r}; no such variant")
+    if not bad.found:
+        total = sum(features.values())
+        if total > 1.0 + SUM_TOLERANCE:
+            bad.add(f"{path}.features", f"sum to {total:.6g}; must sum to at most 1, so that a score stays in [0, 1]")
+        elif total <= 0.0:
+            bad.add(f"{path}.features", "are all 0; at least one must be above 0")
+    bad.raise_if_any()
+    values = np.array([float(features.get(name, 0.0)) for name in FEATURE_NAMES])
+    return Weights(
+        version=version,
+        values=values,
+        caps=np.array(
+            [float((caps or {}).get(name, value)) for name, value in zip(FEATURE_NAMES, values, strict=True)]
+        ),
+        use_family_cap=USE_FAMILY_CAP if use_family_cap is None else float(use_family_cap),
+        half_life_days={**HALF_LIFE_DAYS, **(half_life_days or {})},
+        variants=dict(variants or {}),
+    )
+
+
+def _in_unit(value: float) -> bool:
+    return math.isfinite(value) and 0.0 <= value <= 1.0
+
+
+def _check_table(bad: Violations, path: str, table: Mapping[str, float], known: tuple[str, ...]) -> None:
+    for name, value in table.items():
+        if name not in known:
+            bad.add(f"{path}.{name}", f"is no feature; the features are {', '.join(known)}")
+        elif not _in_unit(value):
+            bad.add(f"{path}.{name}", f"is {value!r}; must be in [0, 1]")

@@ -1,0 +1,42 @@
+"""The named weights that are shipped: two that repeat known notes, and our own default."""
+
+from __future__ import annotations
+
+from sidecar.weights.linear import Weights, make_weights
+
+# note smartctx-scorer: kind prior, stored relevance .30, keyword overlap .25, access bonus capped at .10.
+SMARTCTX = make_weights(
+    "smartctx",
+    {"kind_prior": 0.35, "relevance": 0.30, "lexical": 0.25, "frequency": 0.10},
+    use_family_cap=0.10,
+    variants={"kind_prior": "smartctx", "lexical": "smartctx", "frequency": "smartctx"},
+)
+
+# note scoring-engine: semantic proximity 40 %, recency 25 %, frequency 20 %, feedback 15 %.
+ENGINE = make_weights(
+    "engine",
+    {"semantic": 0.40, "recency": 0.25, "frequency": 0.20, "rating": 0.15},
+    use_family_cap=0.35,
+)
+
+DEFAULT = make_weights(
+    "default",
+    {
+        "lexical": 0.30,
+        "semantic": 0.20,
+        "thread": 0.12,
+        "handles": 0.08,
+        "subject": 0.05,
+        "context": 0.04,
+        "use_rate": 0.08,
+        "rating": 0.03,
+        "frequency": 0.02,
+        "importance": 0.03,
+        "kind_prior": 0.02,
+        "recency": 0.02,
+        "relevance": 0.01,
+    },
+    use_family_cap=0.15,
+)
+
+PRESETS: dict[str, Weights] = {preset.version: preset for preset in (DEFAULT, SMARTCTX, ENGINE)}
