@@ -233,7 +233,7 @@ class PacketItem:
     """One memory in a packet, with all that the log keeps of it (LEARNING section 1).
 
     `features` and `contributions` are in the registry's order; `raw` holds the ages and counts behind the values, in
-    the order of `sidecar.features.RAW_NAMES`.
+    the order of `sidecar.features.RAW_NAMES`. `task_fit` is the score without the use family, scaled into [0, 1].
     """
 
     memory_id: str
@@ -244,6 +244,7 @@ class PacketItem:
     features: Floats
     raw: Floats
     tokens: int
+    task_fit: float = 0.0
     inclusion_propensity: float = 1.0
     position_probability: float = 1.0
     swapped: bool = False
@@ -259,6 +260,7 @@ class PoolItem:
     raw: Floats
     tokens: int
     score: float
+    task_fit: float
     inclusion_propensity: float
 
 

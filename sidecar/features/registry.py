@@ -52,9 +52,10 @@ SCHEMA_HASH = hashlib.sha256(
 
 def feature_matrix(view: View) -> Floats:
     """Values of all features for all rows: shape (n, d), float64 in [0, 1], columns in the order of REGISTRY."""
-    return np.column_stack([view.value(feature) for feature in REGISTRY])
+    # Stacked by feature and turned: each column stays contiguous, which is how weights go through it.
+    return np.stack([view.value(feature) for feature in REGISTRY]).T
 
 
 def raw_matrix(view: View) -> Floats:
     """The ages and counts behind the values: shape (n, r), float64, columns in the order of RAW_NAMES."""
-    return np.column_stack([function(view) for feature in REGISTRY for function in feature.raw.values()])
+    return np.stack([function(view) for feature in REGISTRY for function in feature.raw.values()]).T

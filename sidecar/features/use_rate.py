@@ -23,6 +23,12 @@ def seen(view: View) -> Floats:
     return view.columns.seen
 
 
+def reported(view: View) -> Floats:
+    """Sessions that saw it and reported, unweighted. Shape (n,)."""
+    count: Floats = view.columns.reported_sessions.astype(np.float64)
+    return count
+
+
 def value(view: View) -> Floats:
     """(U + kappa mu) / (V + kappa), by kind."""
     mu = view.by_kind({kind: pair[0] for kind, pair in view.use_prior.items()})
@@ -35,5 +41,5 @@ FEATURE = Feature(
     source="share of the reported sessions that used it, shrunk to its kind's mean",
     values={"default": value},
     in_use_family=True,
-    raw={"used": used, "seen": seen},
+    raw={"used": used, "seen": seen, "reported_sessions": reported},
 )

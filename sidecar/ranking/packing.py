@@ -1,0 +1,128 @@
+"""Filling a packet: budgets fixed first, then the best that fit, never two that say the same.
+
+Greedy with skipping: a memory that does not fit is passed over and the next one tried. So with a bigger budget the
+first memory on which two packets differ is one the bigger budget admits, and it alone exceeds what the smaller held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats, LeftOutReason
+
+# A tenth of the budget for each reserved slot: taken off as one floor, so that the ranked part grows with the whole.
+SLOT_SHARE_INVERSE = 10
+FIRST_CHUNK = 128
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Tokens for the ranked and pinned part, and for each reserved slot; None means no limit."""
+
+    ranked: int | None
+    slot: int | None
+
+
+def split_budget(token_budget: int | None, slots: int) -> Budgets:
+    """Divides a packet's budget before anything is filled (LEARNING section 8, step 1).
+
+    The ranked part is what remains of the whole after one floor, so it never shrinks as the whole grows. What a slot
+    does not spend is not given back.
+    """
+    if token_budget is None:
+        return Budgets(None, None)
+    if slots == 0:
+        return Budgets(token_budget, 0)
+    kept = token_budget * slots // SLOT_SHARE_INVERSE
+    return Budgets(token_budget - kept, kept // slots)
+
+
+def by_score(rows: Rows, score: Floats, ids: Sequence[str]) -> Iterator[Rows]:
+    """Yields `rows` in chunks, highest score first and ties by id, sorting no more than is asked for.
+
+    `score` has a value for each entry of `rows`; `ids` is by row.
+    """
+    size = FIRST_CHUNK
+    while len(rows) > size:
+        threshold = -np.partition(-score, size - 1)[size - 1]
+        top = score >= threshold  # all that tie with the last one come along
+        yield _sorted(rows[top], score[top], ids)
+        rows, score = rows[~top], score[~top]
+        size *= 4
+    if len(rows):
+        yield _sorted(rows, score, ids)
+
+
+def _sorted(rows: Rows, score: Floats, ids: Sequence[str]) -> Rows:
+    order = np.argsort(-score, kind="stable")
+    rows, score = rows[order], score[order]
+    if (score[1:] == score[:-1]).any():
+        pairs = sorted(zip((-score).tolist(), (ids[row] for row in rows.tolist()), rows.tolist(), strict=True))
+        rows = np.array([row for _, _, row in pairs], dtype=np.int64)
+    return rows
+
+
+@dataclass(slots=True)
+class Fill:
+    """What was admitted, in order, and what was passed over for which reason."""
+
+    rows: list[int] = field(default_factory=list)
+    tokens: int = 0
+    passed_over: list[tuple[LeftOutReason, Rows]] = field(default_factory=list)
+
+    def leave_out(self, reason: LeftOutReason, rows: Rows) -> None:
+        """Notes rows that were not admitted."""
+        if len(rows):
+            self.passed_over.append((reason, rows))
+
+    def reason_of(self, row: int) -> LeftOutReason | None:
+        """Why `row` was passed over; None if it was not among the candidates, or was admitted."""
+        return next((reason for reason, rows in self.passed_over if (rows == row).any()), None)
+
+
+def fill(
+    chunks: Iterable[Rows],
+    tokens: NDArray[np.int64],
+    places: int,
+    budget: int | None,
+    says_the_same: Callable[[int], bool],
+    admitted: Callable[[int], None],
+) -> Fill:
+    """Admits rows in order until the places are taken.
+
+    `tokens` is by row. A row above the whole budget is OVERSIZED, one above what is left of it BUDGET, one that
+    `says_the_same` as an admitted memory NEAR_DUPLICATE; those that are met after the last place is taken are
+    OUTRANKED. `admitted` is told of each row that goes in.
+    """
+    result = Fill()
+    for chunk in chunks:
+        sizes = tokens[chunk]
+        position = 0
+        while position < len(chunk):
+            if len(result.rows) >= places:
+                result.leave_out(LeftOutReason.OUTRANKED, chunk[position:])
+                break
+            if budget is not None:
+                fits = np.flatnonzero(sizes[position:] <= budget - result.tokens)
+                end = position + int(fits[0]) if len(fits) else len(chunk)
+                skipped, oversized = chunk[position:end], sizes[position:end] > budget
+                result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
+                result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
+                position = end
+                if position == len(chunk):
+                    break
+            row = int(chunk[position])
+            if says_the_same(row):
+                result.leave_out(LeftOutReason.NEAR_DUPLICATE, chunk[position : position + 1])
+            else:
+                admitted(row)
+                result.rows.append(row)
+                result.tokens += int(tokens[row])
+            position += 1
+    return result

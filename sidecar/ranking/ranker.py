@@ -1,0 +1,314 @@
+"""The serving road in one place: candidates, features, weights, slots, packing, packet log, answer.
+
+Effects are here and nowhere else in ranking: it reads snapshots, embeds the task, asks the clock and the dice for
+values, and logs the packet before it answers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import (
+    DegradationReason,
+    Memory,
+    Micros,
+    Packet,
+    PacketItem,
+    PoolItem,
+    RankRequest,
+    Segment,
+)
+from sidecar.errors import StoreFullError
+from sidecar.features import SCHEMA_HASH, View, raw_matrix
+from sidecar.features.use_rate import PRIOR
+from sidecar.ranking.gates import gate_codes
+from sidecar.ranking.pipeline import (
+    Limits,
+    Packed,
+    Reserve,
+    Scored,
+    arrange,
+    empty_reason,
+    left_out_counts,
+    pack,
+    reserve,
+    score,
+)
+from sidecar.ranking.reserved import POLICY, ReserveSettings, chance_of, default_slots
+from sidecar.ranking.tokens import count_tokens
+from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.namespaces import Namespaces
+from sidecar.retrieval.snapshot import Snapshot, snapshot_of
+from sidecar.store.store import Once, Replayed, Store
+from sidecar.weights import Weights, WeightsHolder
+
+# A longer task is read at both ends: what it is about stands at the beginning, what is asked most often at the end.
+TASK_HEAD_CHARS = 4_096
+TASK_TAIL_CHARS = 12_288
+RECENT_PACKETS = 3
+"""A memory that was drawn for a session is not drawn again in its next packets, this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankAnswer:
+    """A packet with what is needed to show it: `memories` by key for every item, and the weights that scored it."""
+
+    packet: Packet
+    memories: Mapping[int, Memory]
+    weights: Weights
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """A request and everything it is ranked with: from here on, packing is a pure function."""
+
+    request: RankRequest
+    snapshot: Snapshot
+    scored: Scored
+    weights: Weights
+    as_of_time: Micros
+    degradations: tuple[tuple[DegradationReason, str], ...]
+
+    def limits(self) -> Limits:
+        """The request's limits. Slots default by packet size, and to none for a caller's own list: only memories that
+        are stored have a use to be learned."""
+        request = self.request
+        slots = request.reserved_slots
+        if slots is None:
+            slots = default_slots(request.max_items) if request.candidates is None else 0
+        if request.dry_run:
+            slots = 0
+        return Limits(request.max_items, request.token_budget, slots, request.min_score)
+
+    def same(self, one: int, other: int) -> bool:
+        """True if two rows say the same."""
+        return self.snapshot.says_the_same(one, other)
+
+
+class Ranker:
+    """Ranks memories for tasks. Safe to call from many threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: Namespaces,
+        embedder: Embedder,
+        weights: WeightsHolder,
+        clock: Callable[[], Micros],
+        *,
+        reserve_settings: ReserveSettings | None = None,
+        emotion_namespaces: frozenset[str] = frozenset(),
+        new_packet_id: Callable[[], str] = lambda: secrets.token_hex(16),
+    ) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._embedder = embedder
+        self.weights = weights
+        self._clock = clock
+        self._reserve = reserve_settings or ReserveSettings()
+        self._emotion = emotion_namespaces
+        self._new_packet_id = new_packet_id
+        self._salt = store.salt
+
+    def rank(self, request: RankRequest, check: Callable[[], None]) -> RankAnswer:
+        """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed.
+
+        Raises InvalidRequestError, UnknownWeightsError, RequestIdReusedError, DeadlineExceededError.
+        """
+        once = None
+        if request.request_id and not request.dry_run:
+            once = Once("Rank", request.request_id, request.payload_hash, lambda packet_id: packet_id.encode())
+            known = self._store.recall(request.namespace, once, self._clock())
+            if known is not None:
+                return self.replay(request.namespace, known.response.decode())
+        occasion = self.prepare(request, check)
+        answer = self._answer(occasion, "" if request.dry_run else self._new_packet_id())
+        check()
+        if request.dry_run:
+            return answer
+        try:
+            logged = self._store.log_packet(answer.packet, once)
+        except StoreFullError as full:
+            # Ranking goes on without its log; but a draw that is not logged would spoil the propensities.
+            notice = (DegradationReason.LOG_UNAVAILABLE, f"{full.message} This packet cannot be reported on.")
+            undrawn = replace(
+                occasion,
+                request=replace(request, dry_run=True),
+                degradations=(*occasion.degradations, notice),
+            )
+            return self._answer(undrawn, "")
+        if isinstance(logged, Replayed):  # another call with the same request_id was faster
+            return self.replay(request.namespace, logged.response.decode())
+        return answer
+
+    def replay(self, namespace: str, packet_id: str) -> RankAnswer:
+        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left."""
+        packet = self._store.get_packet(namespace, packet_id).packet
+        snapshot = self._namespaces.get(namespace)
+        memories = {}
+        for item in packet.items:
+            row = snapshot.row_of_id.get(item.memory_id)
+            memory = snapshot.memories[row] if row is not None else None
+            if memory is None or memory.key != item.memory_key:
+                memory = Memory(id=item.memory_id, content="", kind="")
+            memories[item.memory_key] = memory
+        weights = self.weights.active
+        return RankAnswer(packet, memories, weights, replayed=True)
+
+    def prepare(self, request: RankRequest, check: Callable[[], None]) -> Occasion:
+        """Finds and scores the candidates of a request; draws and logs nothing."""
+        weights = request.explicit_weights or (
+            self.weights.named(request.weights) if request.weights else self.weights.active
+        )
+        as_of = self._clock() if request.as_of_time is None else request.as_of_time
+        degradations: list[tuple[DegradationReason, str]] = []
+        task = request.task
+        if len(task) > TASK_HEAD_CHARS + TASK_TAIL_CHARS:
+            task = f"{task[:TASK_HEAD_CHARS]}\n{task[-TASK_TAIL_CHARS:]}"
+            degradations.append(
+                (
+                    DegradationReason.TASK_SHORTENED,
+                    f"task has {len(request.task)} characters; its first {TASK_HEAD_CHARS} and last {TASK_TAIL_CHARS} "
+                    "were read. Say what is asked in fewer.",
+                )
+            )
+        snapshot = self._snapshot(request, as_of)
+        check()
+        vector = self._task_vector(request, task)
+        if vector is None and task.strip():
+            degradations.append(
+                (
+                    DegradationReason.NO_EMBEDDING,
+                    "no embedder is set and the task has no embedding, so semantic is 0. Send task_embedding, or start "
+                    "the server with --embedder wordllama.",
+                )
+            )
+        check()
+        text = snapshot.match(task, vector, request.context)
+        view = View(
+            columns=snapshot.columns,
+            text=text,
+            as_of_time=as_of,
+            half_life_days=weights.half_life_days,
+            use_prior=PRIOR,
+            emotion_enabled=request.namespace in self._emotion,
+            variants=weights.variants,
+        )
+        allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
+        codes = gate_codes(snapshot.columns, allowed, snapshot.superseded_at(as_of), as_of)
+        wrapper = count_tokens(request.item_wrapper) if request.item_wrapper else 0
+        scored = score(view, codes, weights, wrapper)
+        check()
+        return Occasion(request, snapshot, scored, weights, as_of, tuple(degradations))
+
+    def _snapshot(self, request: RankRequest, as_of: Micros) -> Snapshot:
+        if request.candidates is not None:
+            missing = [i for i, memory in enumerate(request.candidates) if memory.embedding is None]
+            vectors = self._embedder.embed([request.candidates[i].content for i in missing])
+            candidates = list(request.candidates)
+            if self._embedder.dimension:
+                for i, vector in zip(missing, vectors, strict=True):
+                    candidates[i] = replace(candidates[i], embedding=vector)
+            return snapshot_of(candidates)
+        snapshot = self._namespaces.get(request.namespace)
+        if request.as_of_time is not None and as_of < self._clock():
+            # Ranking for a past time must not know of uses that were reported later.
+            return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, as_of))
+        return snapshot
+
+    def _task_vector(self, request: RankRequest, task: str) -> NDArray[np.float32] | None:
+        if request.task_embedding is not None:
+            return request.task_embedding
+        if not self._embedder.dimension or not task.strip():
+            return None
+        vector: NDArray[np.float32] = self._embedder.embed([task])[0]
+        return vector
+
+    def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
+        request, scored, limits = occasion.request, occasion.scored, occasion.limits()
+        packed = pack(scored, limits, occasion.same)
+        drawn_from = Reserve()
+        chance = chance_of(self._salt, packet_id)
+        if limits.slots:
+            recent = self._store.recent_reserved(request.namespace, request.session_id, RECENT_PACKETS)
+            drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
+        rows, places = arrange(packed, drawn_from.drawn, chance)
+        items, undrawn = _log_rows(scored, packed, drawn_from, rows, places.probability.tolist())
+        columns, budgets = scored.columns, limits.budgets
+        packet = Packet(
+            packet_id=packet_id,
+            namespace=request.namespace,
+            items=items,
+            undrawn=undrawn,
+            model_version=occasion.weights.version,
+            feature_schema_hash=SCHEMA_HASH,
+            exploration_policy=POLICY,
+            score_version=occasion.snapshot.score_version,
+            as_of_time=occasion.as_of_time,
+            create_time=self._clock(),
+            valid_until_time=occasion.snapshot.next_expiry(occasion.as_of_time),
+            left_out=left_out_counts(scored, packed, drawn_from.drawn),
+            degradations=occasion.degradations,
+            empty_reason=None if rows else empty_reason(scored, packed, limits),
+            reserve_pool_size=len(drawn_from.rows),
+            pool_sizes=drawn_from.pool_sizes,
+            reserved_slots=limits.slots,
+            token_budget=request.token_budget,
+            ranked_budget=budgets.ranked,
+            slot_budget=budgets.slot,
+            agent_id=request.agent_id,
+            session_id=request.session_id,
+            surface=request.surface,
+            request_id=request.request_id,
+            payload=request.payload,
+        )
+        memories = {int(columns.key[row]): occasion.snapshot.memories[row] for row in rows}
+        return RankAnswer(packet, memories, occasion.weights)
+
+
+def _log_rows(
+    scored: Scored, packed: Packed, drawn_from: Reserve, rows: list[int], probability: list[float]
+) -> tuple[tuple[PacketItem, ...], tuple[PoolItem, ...]]:
+    """What the log keeps of every served memory, by place, and of the pool members that were not drawn."""
+    columns, parts = scored.columns, scored.parts
+    propensity = dict(zip(drawn_from.rows, drawn_from.outcome.inclusion_propensity.tolist(), strict=True))
+    drawn = set(drawn_from.drawn)
+    pinned = set(packed.pinned.rows)
+    undrawn = [row for row in drawn_from.rows if row not in drawn]
+    raw = raw_matrix(scored.view)
+    items = tuple(
+        PacketItem(
+            memory_id=columns.ids[row],
+            memory_key=int(columns.key[row]),
+            segment=Segment.RESERVED if row in drawn else Segment.PINNED if row in pinned else Segment.RANKED,
+            score=float(parts.score[row]),
+            contributions=parts.matrix[row],
+            features=scored.features[row],
+            raw=raw[row],
+            tokens=int(scored.tokens[row]),
+            task_fit=float(parts.task_fit[row]),
+            inclusion_propensity=propensity[row] if row in drawn else 1.0,
+            position_probability=q,
+        )
+        for row, q in zip(rows, probability, strict=True)
+    )
+    pool = tuple(
+        PoolItem(
+            memory_id=columns.ids[row],
+            memory_key=int(columns.key[row]),
+            features=scored.features[row],
+            raw=raw[row],
+            tokens=int(scored.tokens[row]),
+            score=float(parts.score[row]),
+            task_fit=float(parts.task_fit[row]),
+            inclusion_propensity=propensity[row],
+        )
+        for row in undrawn
+    )
+    return items, pool

@@ -1,0 +1,177 @@
+"""Reserved slots: a turn for memories that have had few, drawn with known probabilities (LEARNING section 8).
+
+The order matters, or the logged propensities are wrong: budgets are fixed and the ranked segment is filled before the
+pool is built, every exclusion happens before the draw, and the draw is a keyed hash that can be replayed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sidecar.domain import Floats
+
+POLICY = "reserve-1"
+"""Names the drawing rule below in the log; any change of the rule is a new name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveSettings:
+    """The constants of the rule. `floor` and `fit_share` bound task fit; `epsilon` mixes in uniform chance."""
+
+    min_reported_sessions: int = 5
+    pool_size: int = 24
+    floor: float = 0.05
+    fit_share: float = 0.6
+    epsilon: float = 0.5
+    temperature: float = 0.1
+
+
+def default_slots(max_items: int) -> int:
+    """How many slots are kept when the request does not say: none below 6 items, one from 6, two from 12."""
+    return 0 if max_items < 6 else 1 if max_items < 12 else 2
+
+
+def least_fit(settings: ReserveSettings, last_ranked_fit: float | None) -> float:
+    """The task fit that a pool member needs; `last_ranked_fit` is None where nothing is ranked."""
+    if last_ranked_fit is None:
+        return settings.floor
+    return max(settings.floor, settings.fit_share * last_ranked_fit)
+
+
+def distinct_members(
+    chunks: Iterable[Sequence[int]], size: int, says_the_same: Callable[[int], bool], admitted: Callable[[int], None]
+) -> list[int]:
+    """The first `size` rows that say the same as nothing admitted before, neither ranked nor in the pool."""
+    members: list[int] = []
+    for chunk in chunks:
+        for row in chunk:
+            if len(members) >= size:
+                return members
+            if not says_the_same(row):
+                admitted(row)
+                members.append(row)
+    return members
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The outcome: indices into the pool in the order drawn, and every member's inclusion propensity, shape (n,)."""
+
+    drawn: tuple[int, ...]
+    inclusion_propensity: Floats
+
+
+def draw(
+    fit: Floats, reported_sessions: Sequence[int], slots: int, chance: Callable[[str], float], settings: ReserveSettings
+) -> Draw:
+    """Draws up to `slots` (1 or 2) members from the pool.
+
+    `fit` holds the task fits, shape (n,). Two strata by reported sessions: none, and some. `chance(label)` gives a
+    number in [0, 1) that depends on the packet and the label alone.
+    """
+    strata = [
+        np.flatnonzero(np.array([(count > 0) == reported for count in reported_sessions], dtype=bool))
+        for reported in (False, True)
+    ]
+    filled = [stratum for stratum in strata if len(stratum)]
+    propensity = np.zeros(len(fit))
+    if not filled or slots == 0:
+        return Draw((), propensity)
+    within = [_mixture(fit[stratum], settings) for stratum in filled]
+    if slots == 1:
+        share = 1.0 / len(filled)
+        for stratum, g in zip(filled, within, strict=True):
+            propensity[stratum] = share * g
+        chosen = int(chance("stratum") * len(filled))
+        return Draw((int(filled[chosen][_pick(within[chosen], chance("slot-0"))]),), propensity)
+    if len(filled) == 2:
+        for stratum, g in zip(filled, within, strict=True):
+            propensity[stratum] = g
+        picks = (_pick(g, chance(f"slot-{slot}")) for slot, g in enumerate(within))
+        return Draw(tuple(int(stratum[pick]) for stratum, pick in zip(filled, picks, strict=True)), propensity)
+    return _two_from_one(filled[0], within[0], chance, propensity)
+
+
+def _two_from_one(stratum: np.ndarray, g: Floats, chance: Callable[[str], float], propensity: Floats) -> Draw:
+    """Both slots fall to one stratum: one after the other, without replacement."""
+    first = _pick(g, chance("slot-0"))
+    if len(stratum) == 1:
+        propensity[stratum] = 1.0
+        return Draw((int(stratum[0]),), propensity)
+    left = g.copy()
+    left[first] = 0.0
+    second = _pick(left / left.sum(), chance("slot-1"))
+    if len(stratum) == 2:
+        propensity[stratum] = 1.0
+    else:
+        # pi_i = g_i + sum over j != i of g_j * g_i / (1 - g_j)
+        after = g / (1.0 - g)
+        propensity[stratum] = g * (1.0 + after.sum() - after)
+    return Draw((int(stratum[first]), int(stratum[second])), propensity)
+
+
+def _mixture(fit: Floats, settings: ReserveSettings) -> Floats:
+    """g_i = eps / |L| + (1 - eps) softmax(fit / T): good fits first, yet no member without a chance."""
+    scaled = fit / settings.temperature
+    soft = np.exp(scaled - scaled.max())
+    mixed: Floats = settings.epsilon / len(fit) + (1.0 - settings.epsilon) * soft / soft.sum()
+    return mixed
+
+
+def _pick(probabilities: Floats, u: float) -> int:
+    """The index whose stretch of [0, 1) holds u; entries of probability 0 are never picked."""
+    index = int(np.searchsorted(np.cumsum(probabilities), u, side="right"))
+    if index >= len(probabilities) or probabilities[index] == 0.0:  # the cumulated sum may end an ulp below 1
+        index = int(np.flatnonzero(probabilities)[-1])
+    return index
+
+
+def chance_of(salt: bytes, packet_id: str) -> Callable[[str], float]:
+    """A source of numbers in [0, 1): a keyed hash of packet, label and policy, so that a draw can be replayed."""
+
+    def chance(label: str) -> float:
+        message = f"{packet_id}\n{label}\n{POLICY}".encode()
+        digest = hashlib.blake2b(message, key=salt[:64], digest_size=8).digest()
+        return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
+
+    return chance
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Who stands where: `drawn` are the places (from 0) of the drawn, in their order; `probability` by place."""
+
+    drawn: tuple[int, ...]
+    probability: Floats
+
+
+def place(n: int, k: int, chance: Callable[[str], float]) -> Places:
+    """Gives the k drawn of n memories distinct places, uniformly among the last max(k, n - 2).
+
+    `probability[p]` is q of whichever memory stands at place p: for a drawn one 1 / (number of open places); for the
+    others the probability that their turn in the order comes to stand at p.
+    """
+    probability = np.ones(n)
+    if k == 0:
+        return Places((), probability)
+    window = max(k, n - 2)
+    first = n - window
+    open_places = list(range(first, n))
+    taken = tuple(open_places.pop(int(chance(f"place-{i}") * len(open_places))) for i in range(k))
+    ways = math.comb(window, k)
+    turn = 0
+    for position in range(window):
+        if first + position in taken:
+            probability[first + position] = 1.0 / window
+            continue
+        before = position - turn  # drawn ones that stand before it
+        probability[first + position] = (
+            math.comb(position, before) * math.comb(window - position - 1, k - before) / ways
+        )
+        turn += 1
+    return Places(taken, probability)
