@@ -75,6 +75,8 @@ class Fill:
     rows: list[int] = field(default_factory=list)
     tokens: int = 0
     passed_over: list[tuple[LeftOutReason, Rows]] = field(default_factory=list)
+    next_budget: int | None = None
+    """The least budget above the given one that would admit something that did not fit; None if all fitted."""
 
     def leave_out(self, reason: LeftOutReason, rows: Rows) -> None:
         """Notes rows that were not admitted."""
@@ -114,6 +116,9 @@ def fill(
                 skipped, oversized = chunk[position:end], sizes[position:end] > budget
                 result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
                 result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
+                if end > position:
+                    needed = result.tokens + int(sizes[position:end].min())
+                    result.next_budget = needed if result.next_budget is None else min(result.next_budget, needed)
                 position = end
                 if position == len(chunk):
                     break

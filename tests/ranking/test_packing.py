@@ -1,0 +1,110 @@
+"""Packing: budgets are kept, nothing is cut, and a bigger budget never gives less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.domain import LeftOutReason
+from sidecar.ranking.packing import Fill, by_score, fill, split_budget
+
+
+def packed(sizes: list[int], places: int, budget: int | None, same: set[tuple[int, int]] | None = None) -> Fill:
+    """Fills with rows 0, 1, 2, ... in order."""
+    admitted: list[int] = []
+    pairs = same or set()
+    return fill(
+        [np.arange(len(sizes))],
+        np.array(sizes, dtype=np.int64),
+        places,
+        budget,
+        lambda row: any((other, row) in pairs for other in admitted),
+        admitted.append,
+    )
+
+
+def test_a_memory_that_does_not_fit_is_passed_over() -> None:
+    """Sizes 30, 500, 20, 10 in a budget of 70: the first, third and fourth (TB-02)."""
+    result = packed([30, 500, 20, 10], 10, 70)
+    assert result.rows == [0, 2, 3]
+    assert result.reason_of(1) is LeftOutReason.OVERSIZED
+
+
+def test_reasons_are_told_apart() -> None:
+    """Too large for the whole, too large for the rest, the same as another, and outranked."""
+    result = packed([30, 90, 50, 30, 10, 10], 2, 70, same={(0, 3)})
+    assert result.rows == [0, 4]
+    assert [result.reason_of(row) for row in (1, 2, 3, 5)] == [
+        LeftOutReason.OVERSIZED,
+        LeftOutReason.BUDGET,
+        LeftOutReason.NEAR_DUPLICATE,
+        LeftOutReason.OUTRANKED,
+    ]
+
+
+sizes_lists = st.lists(st.integers(1, 60), min_size=0, max_size=40)
+
+
+@given(sizes=sizes_lists, places=st.integers(0, 12), small=st.integers(0, 200), more=st.integers(0, 200))
+def test_a_bigger_budget_never_gives_less(sizes: list[int], places: int, small: int, more: int) -> None:
+    """Tokens never fall as the budget grows, and the first difference is a memory that the bigger budget admits."""
+    less, greater = packed(sizes, places, small), packed(sizes, places, small + more)
+    assert less.tokens <= small
+    assert less.tokens <= greater.tokens
+    if less.rows != greater.rows:
+        first = min(set(less.rows) ^ set(greater.rows))
+        assert first in greater.rows
+
+
+@given(sizes=sizes_lists, places=st.integers(1, 12), budget=st.integers(0, 300))
+def test_the_next_budget_is_the_next_difference(sizes: list[int], places: int, budget: int) -> None:
+    """Every budget below next_budget gives the same packet; next_budget gives another."""
+    result = packed(sizes, places, budget)
+    if result.next_budget is None:
+        assert packed(sizes, places, 10**9).rows == result.rows
+    else:
+        assert packed(sizes, places, result.next_budget - 1).rows == result.rows
+        assert packed(sizes, places, result.next_budget).rows != result.rows
+
+
+@given(sizes=sizes_lists, places=st.integers(0, 12), budget=st.none() | st.integers(0, 300))
+def test_every_memory_is_admitted_or_counted_once(sizes: list[int], places: int, budget: int | None) -> None:
+    """No memory disappears: each is in the packet or passed over for exactly one reason."""
+    result = packed(sizes, places, budget)
+    over = [int(row) for _, rows in result.passed_over for row in rows]
+    assert sorted(over + result.rows) == list(range(len(sizes)))
+
+
+@given(budget=st.integers(0, 10_000), slots=st.sampled_from([0, 1, 2]))
+def test_the_ranked_part_grows_with_the_whole(budget: int, slots: int) -> None:
+    """One token more never shrinks the ranked part, and the parts never exceed the whole."""
+    now, then = split_budget(budget, slots), split_budget(budget + 1, slots)
+    assert now.ranked is not None
+    assert then.ranked is not None
+    assert now.slot is not None
+    assert now.ranked <= then.ranked
+    assert now.ranked + slots * now.slot <= budget
+
+
+def test_no_budget_means_no_limit() -> None:
+    """Unset is not 0: everything fits without a budget, nothing in an empty one."""
+    assert split_budget(None, 2).ranked is None
+    assert packed([5, 5], 10, None).rows == [0, 1]
+    assert packed([5, 5], 10, 0).rows == []
+
+
+@given(scores=st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), max_size=600), data=st.data())
+def test_order_is_by_score_then_id(scores: list[float], data: st.DataObject) -> None:
+    """Chunks come highest score first, ties by id, each row once, however many tie at a chunk's edge."""
+    ids = data.draw(st.permutations([f"m{i:03d}" for i in range(len(scores))]))
+    rows = np.arange(len(scores))
+    got = [int(row) for chunk in by_score(rows, np.array(scores), ids) for row in chunk]
+    assert got == sorted(rows.tolist(), key=lambda row: (-scores[row], ids[row]))
+
+
+@pytest.mark.parametrize("budget", [-1, 0])
+def test_an_empty_or_negative_rest_admits_nothing(budget: int) -> None:
+    """What pinned memories have used up cannot go below nothing."""
+    assert packed([1, 2], 5, budget).rows == []
