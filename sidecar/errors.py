@@ -107,6 +107,18 @@ class EmbedderMismatchError(StoreUnavailableError):
     reason = "EMBEDDER_MISMATCH"
 
 
+class NotReadyError(StoreUnavailableError):
+    """The server is up and still loads what it needs."""
+
+    reason = "NOT_READY"
+
+
+class ListenError(RankerError):
+    """The address to serve on cannot be had."""
+
+    reason = "CANNOT_LISTEN"
+
+
 class OverloadedError(RankerError):
     """Too much is waiting; try again after `retry_after` seconds."""
 

@@ -1,0 +1,359 @@
+"""A thin client: Python's values in, the API's messages out. Needs grpcio and protobuf, and nothing of the server.
+
+    with Client() as client:
+        packet = client.rank("me", "fix the login bug", session_id="s1")
+        ...
+        client.report_use(packet.packet_id, used=["m7"])
+
+Every call has a deadline. A call that did not reach the server is tried again, safely: writes and Rank carry a
+request_id, so that one which did arrive counts once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeVar, Unpack
+from urllib.parse import quote
+
+import grpc
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from memoryranker import messages
+from memoryranker.errors import RankerRpcError, Violation, from_rpc_error
+from memoryranker.messages import FilterParts, MemoryFields, RankOptions, memory, rank_request
+from memoryranker.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
+    feedback_pb2,
+    memory_pb2,
+    memory_pb2_grpc,
+    ranker_pb2,
+    ranker_pb2_grpc,
+    types_pb2,
+)
+
+__all__ = [
+    "Client",
+    "FilterParts",
+    "MemoryFields",
+    "RankOptions",
+    "RankerRpcError",
+    "Violation",
+    "default_address",
+    "memory",
+    "rank_request",
+]
+
+Response = TypeVar("Response")
+
+# Safe to send twice: reads, and what carries a request_id.
+_RETRIED = {
+    "RankerService": ("Rank", "ReportUse", "ReportOutput", "RateMemory", "GetPacket", "ExplainMiss"),
+    "MemoryService": (
+        "UpsertMemories",
+        "GetMemory",
+        "ListMemories",
+        "UpdateMemory",
+        "DeleteMemories",
+        "ListNamespaces",
+        "ScoreImportance",
+    ),
+    "AdminService": ("GetStatus", "Audit", "ListModels"),
+}
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [
+                {"service": f"memoryranker.v1.{service}", "method": method}
+                for service, methods in _RETRIED.items()
+                for method in methods
+            ],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.05s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+
+
+def default_address(environ: Mapping[str, str]) -> str:
+    """Where a server listens that was told nothing else, as the server itself works it out from its environment."""
+    if address := environ.get("MEMORY_RANKER_LISTEN"):
+        return address
+    folder = environ.get("XDG_RUNTIME_DIR") or environ.get("MEMORY_RANKER_DATA")
+    if not folder:
+        home = environ.get("XDG_DATA_HOME") or f"{environ.get('HOME') or os.path.expanduser('~')}/.local/share"
+        folder = f"{home}/memory-ranker"
+    return f"unix:{folder}/memory-ranker.sock"
+
+
+class Client:
+    """Calls one server over one channel. Safe to share between threads; not across a fork.
+
+    `address` is unix:PATH or HOST:PORT; unset means MEMORY_RANKER_LISTEN, else the server's default socket. `timeout`
+    is each call's deadline in seconds; with `wait_for_ready` a call waits for a server that is not up yet until then,
+    instead of failing at once. `max_message_bytes` must be raised where the server's was. Every method raises
+    RankerRpcError when its call fails.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        timeout: float = 5.0,
+        wait_for_ready: bool = False,
+        max_message_bytes: int = 4_194_304,
+    ) -> None:
+        self.address = address or default_address(os.environ)
+        self._timeout = timeout
+        self._wait_for_ready = wait_for_ready
+        self._channel = grpc.insecure_channel(
+            _target(self.address),
+            options=[
+                # A proxy for the web has no business between two processes of one machine.
+                ("grpc.enable_http_proxy", 0),
+                ("grpc.enable_retries", 1),
+                ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+                ("grpc.max_receive_message_length", max_message_bytes),
+                # A server of this machine that was restarted is back soon; the library's own pauses grow to minutes.
+                ("grpc.initial_reconnect_backoff_ms", 50),
+                ("grpc.min_reconnect_backoff_ms", 50),
+                ("grpc.max_reconnect_backoff_ms", 1000),
+            ],
+        )
+        self._ranker = ranker_pb2_grpc.RankerServiceStub(self._channel)
+        self._memory = memory_pb2_grpc.MemoryServiceStub(self._channel)
+        self._admin = admin_pb2_grpc.AdminServiceStub(self._channel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the channel; calls under way are cancelled."""
+        self._channel.close()
+
+    def rank(
+        self, namespace: str, task: str = "", *, timeout: float | None = None, **options: Unpack[RankOptions]
+    ) -> ranker_pb2.RankResponse:
+        """Ranks the namespace's memories, or `candidates`, for the task."""
+        request = rank_request(namespace, task, **options)
+        if not request.request_id and not request.dry_run:
+            request.request_id = _new_id()
+        return self._call(self._ranker.Rank, request, timeout)
+
+    def report_use(
+        self,
+        packet_id: str,
+        used: Iterable[str] = (),
+        *,
+        unused: Iterable[str] = (),
+        shown: Iterable[str] = (),
+        complete: bool | None = None,
+        channel: Literal["explicit", "inferred", "packet", "echo"] = "explicit",
+        outcome: float | None = None,
+        confidence: float | None = None,
+        sequence: int | None = None,
+        report_time: datetime.datetime | None = None,
+        namespace: str | None = None,
+        agent_id: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> feedback_pb2.ReportUseResponse:
+        """Says which memories of a packet were used."""
+        request = feedback_pb2.ReportUseRequest(
+            namespace=namespace,
+            packet_id=packet_id,
+            channel=f"CHANNEL_{channel.upper()}",
+            used_memory_ids=messages.names(used),
+            unused_memory_ids=messages.names(unused),
+            shown_memory_ids=messages.names(shown),
+            outcome=outcome,
+            confidence=confidence,
+            sequence=sequence,
+            report_time=messages.timestamp(report_time) if report_time else None,
+            agent_id=agent_id,
+            request_id=request_id or _new_id(),
+        )
+        if complete is not None:
+            request.complete = complete
+        return self._call(self._ranker.ReportUse, request, timeout)
+
+    def rate(
+        self,
+        namespace: str,
+        memory_id: str,
+        rating: Literal["helpful", "unhelpful", "withdrawn"],
+        *,
+        agent_id: str = "",
+        reason: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> feedback_pb2.RateMemoryResponse:
+        """Marks a memory, or takes the rater's earlier mark back."""
+        request = feedback_pb2.RateMemoryRequest(
+            namespace=namespace,
+            memory_id=memory_id,
+            rating=f"RATING_{rating.upper()}",
+            agent_id=agent_id,
+            reason=reason,
+            request_id=request_id or _new_id(),
+        )
+        return self._call(self._ranker.RateMemory, request, timeout)
+
+    def get_packet(
+        self, namespace: str, packet_id: str, *, timeout: float | None = None
+    ) -> ranker_pb2.GetPacketResponse:
+        """A packet as it was served, with the reports on it."""
+        request = ranker_pb2.GetPacketRequest(namespace=namespace, packet_id=packet_id)
+        return self._call(self._ranker.GetPacket, request, timeout)
+
+    def explain_miss(
+        self,
+        namespace: str,
+        memory_id: str,
+        *,
+        packet_id: str | None = None,
+        request: ranker_pb2.RankRequest | None = None,
+        timeout: float | None = None,
+    ) -> ranker_pb2.ExplainMissResponse:
+        """Why a memory was not in a packet, or would not be in the answer to `request` (see `rank_request`)."""
+        asked = ranker_pb2.ExplainMissRequest(
+            namespace=namespace, memory_id=memory_id, packet_id=packet_id, request=request
+        )
+        return self._call(self._ranker.ExplainMiss, asked, timeout)
+
+    def upsert(
+        self,
+        namespace: str,
+        memories: Iterable[types_pb2.Memory | Mapping[str, Any]],
+        *,
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> memory_pb2.UpsertMemoriesResponse:
+        """Writes up to 1,000 memories: messages, or mappings with an id and MemoryFields. A bad one is refused alone:
+        look at the results."""
+        request = memory_pb2.UpsertMemoriesRequest(
+            namespace=namespace,
+            memories=[messages.as_memory(each) for each in memories],
+            request_id=request_id or _new_id(),
+        )
+        return self._call(self._memory.UpsertMemories, request, timeout)
+
+    def get(
+        self, namespace: str, memory_id: str, *, include_embedding: bool = False, timeout: float | None = None
+    ) -> types_pb2.Memory:
+        """One memory."""
+        request = memory_pb2.GetMemoryRequest(
+            namespace=namespace, memory_id=memory_id, include_embedding=include_embedding
+        )
+        return self._call(self._memory.GetMemory, request, timeout).memory
+
+    def list(
+        self,
+        namespace: str,
+        filter: types_pb2.Filter | FilterParts | None = None,
+        *,
+        page_size: int | None = None,
+        include_embedding: bool = False,
+        timeout: float | None = None,
+    ) -> Iterator[types_pb2.Memory]:
+        """The namespace's memories in the order of their ids, fetched page by page while they are read."""
+        request = memory_pb2.ListMemoriesRequest(
+            namespace=namespace,
+            filter=messages.as_filter(filter),
+            page_size=page_size,
+            include_embedding=include_embedding,
+        )
+        while True:
+            page = self._call(self._memory.ListMemories, request, timeout)
+            yield from page.memories
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def update(
+        self,
+        namespace: str,
+        memory_id: str,
+        *,
+        request_id: str = "",
+        timeout: float | None = None,
+        **changes: Unpack[MemoryFields],
+    ) -> memory_pb2.UpdateMemoryResponse:
+        """Changes the named fields of a memory; None or an empty value clears a field."""
+        request = memory_pb2.UpdateMemoryRequest(
+            namespace=namespace,
+            memory=memory(memory_id, **changes),
+            update_mask=FieldMask(paths=changes),
+            request_id=request_id or _new_id(),
+        )
+        return self._call(self._memory.UpdateMemory, request, timeout)
+
+    def delete(
+        self,
+        namespace: str,
+        memory_ids: Iterable[str] = (),
+        *,
+        filter: types_pb2.Filter | FilterParts | None = None,
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> memory_pb2.DeleteMemoriesResponse:
+        """Deletes memories by id or by filter."""
+        request = memory_pb2.DeleteMemoriesRequest(
+            namespace=namespace,
+            memory_ids=messages.names(memory_ids),
+            filter=messages.as_filter(filter),
+            request_id=request_id or _new_id(),
+        )
+        return self._call(self._memory.DeleteMemories, request, timeout)
+
+    def namespaces(
+        self, *, page_size: int | None = None, timeout: float | None = None
+    ) -> Iterator[memory_pb2.NamespaceSummary]:
+        """The namespaces in the order of their names, fetched page by page while they are read."""
+        request = memory_pb2.ListNamespacesRequest(page_size=page_size)
+        while True:
+            page = self._call(self._memory.ListNamespaces, request, timeout)
+            yield from page.namespaces
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def status(self, namespace: str = "", *, timeout: float | None = None) -> admin_pb2.GetStatusResponse:
+        """How the server stands, and one namespace."""
+        return self._call(self._admin.GetStatus, admin_pb2.GetStatusRequest(namespace=namespace), timeout)
+
+    def _call(
+        self, method: grpc.UnaryUnaryMultiCallable[Any, Response], request: object, timeout: float | None
+    ) -> Response:
+        try:
+            return method(
+                request,
+                timeout=self._timeout if timeout is None else timeout,
+                wait_for_ready=self._wait_for_ready or None,
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.address) from error
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _target(address: str) -> str:
+    """gRPC's own name for the address: a socket's path is part of a URI there."""
+    if not address.startswith("unix:"):
+        return address
+    path = os.path.abspath(os.path.expanduser(address.removeprefix("unix:").removeprefix("//")))
+    return f"unix:{quote(path)}"

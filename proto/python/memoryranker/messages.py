@@ -1,0 +1,185 @@
+"""Builds the API's messages from Python's own values: datetimes, dicts, lists of floats. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, Unpack, cast
+
+from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from memoryranker.v1 import ranker_pb2, types_pb2
+
+Vector = Sequence[float] | bytes
+"""Numbers, or the bytes of little-endian float32."""
+
+
+class MemoryFields(TypedDict, total=False):
+    """The fields of `memoryranker.v1.Memory` that a caller writes, besides the id."""
+
+    content: str
+    kind: str
+    create_time: datetime.datetime | None
+    valid_from_time: datetime.datetime | None
+    valid_until_time: datetime.datetime | None
+    superseded_by: str
+    source_thread: str
+    source_sequence: int | None
+    subject: str
+    tags: Sequence[str]
+    metadata: Mapping[str, Any] | None
+    relevance: float | None
+    importance_override: float | None
+    emotion: float | None
+    pinned: bool
+    suppressed: bool
+    token_count: int | None
+    embedding: Vector | None
+
+
+class FilterParts(TypedDict, total=False):
+    """The parts of `memoryranker.v1.Filter`."""
+
+    kinds: Sequence[str]
+    any_tags: Sequence[str]
+    all_tags: Sequence[str]
+    metadata_equals: Mapping[str, Any]
+    create_time_from: datetime.datetime
+    create_time_until: datetime.datetime
+    update_time_from: datetime.datetime
+    update_time_until: datetime.datetime
+    ids: Sequence[str]
+    exclude_ids: Sequence[str]
+    source_threads: Sequence[str]
+    subjects: Sequence[str]
+
+
+class RankOptions(TypedDict, total=False):
+    """What `memoryranker.v1.RankRequest` takes besides namespace and task.
+
+    `weights` is a preset's name or a mapping from feature to weight; `model` names a learned model instead.
+    """
+
+    session_id: str
+    agent_id: str
+    surface: str
+    task_embedding: Vector
+    goals: Sequence[str]
+    projects: Sequence[str]
+    files: Sequence[str]
+    candidates: Iterable[types_pb2.Memory | Mapping[str, Any]]
+    max_items: int | None
+    token_budget: int | None
+    filter: types_pb2.Filter | FilterParts | None
+    reserved_slots: int | None
+    min_score: float | None
+    weights: str | Mapping[str, float] | types_pb2.Weights | None
+    model: str
+    explain: Literal["none", "contributions", "full"]
+    as_of_time: datetime.datetime | None
+    dry_run: bool
+    request_id: str
+    item_wrapper: str
+
+
+def memory(id: str, **fields: Unpack[MemoryFields]) -> types_pb2.Memory:
+    """A memory. TypeError for a field that a caller does not write; ValueError for a time without a time zone."""
+    return types_pb2.Memory(id=id, **{name: _value(name, value) for name, value in _known(fields, MemoryFields)})
+
+
+def as_memory(given: types_pb2.Memory | Mapping[str, Any]) -> types_pb2.Memory:
+    """A memory from a message or from a mapping with the id and the fields of MemoryFields."""
+    return given if isinstance(given, types_pb2.Memory) else memory(**cast("Any", given))
+
+
+def as_filter(given: types_pb2.Filter | FilterParts | None) -> types_pb2.Filter | None:
+    """A filter from a message or from a mapping; None stays None."""
+    if given is None or isinstance(given, types_pb2.Filter):
+        return given
+    return types_pb2.Filter(**{name: _value(name, value) for name, value in _known(given, FilterParts)})
+
+
+def rank_request(namespace: str, task: str = "", **options: Unpack[RankOptions]) -> ranker_pb2.RankRequest:
+    """A request to rank; see RankOptions."""
+    given = dict(_known(options, RankOptions))
+    context = {name: names(given.pop(name)) for name in ("goals", "projects", "files") if name in given}
+    if context:
+        given["context"] = types_pb2.Context(**context)
+    choice = _weights(given.pop("weights", None), given.pop("model", ""))
+    if choice is not None:
+        given["weights"] = choice
+    if "candidates" in given:
+        given["candidates"] = [as_memory(each) for each in given["candidates"]]
+    if "explain" in given:
+        given["explain"] = f"EXPLAIN_LEVEL_{given['explain'].upper()}"
+    if "filter" in given:
+        given["filter"] = as_filter(given["filter"])
+    return ranker_pb2.RankRequest(
+        namespace=namespace, task=task, **{name: _value(name, value) for name, value in given.items()}
+    )
+
+
+def names(given: Iterable[str]) -> list[str]:
+    """A list of texts. TypeError for a single text, which would otherwise be taken letter by letter."""
+    if isinstance(given, str):
+        raise TypeError(f"a list of texts is needed, not the text {given!r}")
+    return list(given)
+
+
+def timestamp(value: datetime.datetime) -> Timestamp:
+    """A point in time. ValueError without a time zone: what the local one is differs between machines."""
+    if value.tzinfo is None:
+        raise ValueError(f"{value!r} has no time zone; add one, as in datetime.now(datetime.UTC)")
+    stamp = Timestamp()
+    stamp.FromDatetime(value)
+    return stamp
+
+
+def vector(value: Vector) -> bytes:
+    """Little-endian float32."""
+    return value if isinstance(value, bytes) else struct.pack(f"<{len(value)}f", *value)
+
+
+def _weights(
+    weights: str | Mapping[str, float] | types_pb2.Weights | None, model: str
+) -> types_pb2.WeightsChoice | None:
+    if model:
+        if weights is not None:
+            raise TypeError("weights and model exclude each other")
+        return types_pb2.WeightsChoice(model=model)
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        return types_pb2.WeightsChoice(preset=weights)
+    if not isinstance(weights, types_pb2.Weights):
+        weights = types_pb2.Weights(features=weights)
+    return types_pb2.WeightsChoice(values=weights)
+
+
+def _known(given: Mapping[str, Any], fields: type) -> Iterable[tuple[str, Any]]:
+    """The fields that are not None. A message's own TypeError does not say which field was wrong."""
+    for name, value in given.items():
+        if name not in fields.__annotations__:
+            raise TypeError(f"unknown field {name!r}; known are {', '.join(fields.__annotations__)}")
+        if value is not None:
+            yield name, value
+
+
+def _value(name: str, value: Any) -> Any:
+    """One field's value as its message takes it."""
+    if isinstance(value, datetime.datetime):
+        return timestamp(value)
+    if name in ("embedding", "task_embedding"):
+        return vector(value)
+    if isinstance(value, Mapping):
+        data = Struct()
+        data.update(value)
+        return data
+    if name in _LISTS:
+        return names(value)
+    return value
+
+
+_LISTS = frozenset({"tags", "kinds", "any_tags", "all_tags", "ids", "exclude_ids", "source_threads", "subjects"})

@@ -1,0 +1,159 @@
+"""What every call goes through: the right threads, a refusal when they are all taken, and errors made into statuses.
+
+grpcio asks for a handler when a call comes in, and runs it on the thread pool that the handler's function names in
+`experimental_thread_pool`; both happen here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import grpc
+from google.rpc import status_pb2
+
+from sidecar import __version__
+from sidecar.errors import DeadlineExceededError, NotReadyError, OverloadedError, RankerError
+from sidecar.rpc.pools import Pool
+from sidecar.rpc.status import abort, make_status, status_of
+
+logger = logging.getLogger(__name__)
+
+OUR_METHODS = "/memoryranker.v1."
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+def deadline_check(context: grpc.ServicerContext) -> Callable[[], None]:
+    """A function for between two stages: raises DeadlineExceededError once nobody waits for the answer any more."""
+
+    def check() -> None:
+        if not context.is_active() or context.time_remaining() == 0:
+            raise DeadlineExceededError("the deadline passed, or the caller hung up; nothing more was done")
+
+    return check
+
+
+class Calls(grpc.ServerInterceptor):
+    """Chooses a call's threads and turns its errors into statuses."""
+
+    def __init__(self, calls: Pool, streams: Pool, moments: Pool) -> None:
+        self._calls = calls
+        self._streams = streams
+        self._moments = moments
+        self._ready = False
+        self._handlers: dict[str, Handler] = {}
+
+    def set_ready(self) -> None:
+        """From now on a method that is not found does not exist; before, its service is not there yet."""
+        self._ready = True
+
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Handler | None],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """The handler of one call; grpcio calls this on its one serving thread."""
+        method = handler_call_details.method
+        handler = self._handlers.get(method)
+        if handler is None:
+            inner = continuation(handler_call_details)
+            if inner is None:
+                if self._ready or not method.startswith(OUR_METHODS):
+                    return None
+                return self._refusal(NotReadyError("the server is loading; ask again in a moment"))
+            handler = self._handlers[method] = self._wrapped(inner, method)
+        pool = self._pool_of(handler)
+        if pool.is_full:
+            return self._refusal(OverloadedError(f"too many {pool.what} at a time; try again in a second"))
+        return handler
+
+    def _pool_of(self, handler: Handler) -> Pool:
+        behaviour = handler.unary_stream or handler.stream_stream or handler.stream_unary
+        pool: Pool = getattr(behaviour, "experimental_thread_pool", self._calls)
+        return pool
+
+    def _wrapped(self, inner: Handler, method: str) -> Handler:
+        """`inner` with errors mapped, on the threads of its sort."""
+        codec = (inner.request_deserializer, inner.response_serializer)
+        ours = method.startswith(OUR_METHODS)
+        answering, streaming = (_answering, _streaming) if ours else (_passing, _passing)
+        if inner.unary_unary is not None:
+            return grpc.unary_unary_rpc_method_handler(answering(inner.unary_unary, method), *codec)
+        if inner.stream_unary is not None:
+            return grpc.stream_unary_rpc_method_handler(
+                self._on_streams(answering(inner.stream_unary, method), inner.stream_unary), *codec
+            )
+        if inner.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(
+                self._on_streams(streaming(inner.unary_stream, method), inner.unary_stream), *codec
+            )
+        return grpc.stream_stream_rpc_method_handler(
+            self._on_streams(streaming(inner.stream_stream, method), inner.stream_stream), *codec
+        )
+
+    def _on_streams(self, behaviour: Any, inner: Any) -> Any:
+        # The health service's Watch holds no thread while it waits: it sends from the thread that sets a status.
+        waits_elsewhere = getattr(inner, "experimental_non_blocking", False)
+        behaviour.experimental_non_blocking = waits_elsewhere
+        behaviour.experimental_thread_pool = self._moments if waits_elsewhere else self._streams
+        return behaviour
+
+    def _refusal(self, error: RankerError) -> Handler:
+        """A handler that refuses the call, on a thread that is never long taken."""
+        status = status_of(error)
+
+        def refuse(_: Any, context: grpc.ServicerContext) -> Any:
+            abort(context, status)
+
+        refuse.experimental_thread_pool = self._moments  # type: ignore[attr-defined]
+        return grpc.stream_unary_rpc_method_handler(refuse)
+
+
+def _answering(inner: Any, method: str) -> Callable[..., Any]:
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return inner(request, context)
+        except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
+            status = _status(error, method)
+        abort(context, status)
+
+    return answer
+
+
+def _streaming(inner: Any, method: str) -> Callable[..., Any]:
+    def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        try:
+            yield from inner(request, context)
+            return
+        except Exception as error:  # noqa: BLE001 - as above
+            status = _status(error, method)
+        abort(context, status)
+
+    return stream
+
+
+def _passing(inner: Any, _: str) -> Callable[..., Any]:
+    """A function of our own around another's, so that attributes set on it stay with this server."""
+
+    def passing(*args: Any) -> Any:
+        return inner(*args)
+
+    return passing
+
+
+def _status(error: Exception, method: str) -> status_pb2.Status:
+    if isinstance(error, RankerError):
+        return status_of(error)
+    if isinstance(error, NotImplementedError):
+        message = f"{method[1:]} is not built yet in version {__version__}"
+        return make_status(grpc.StatusCode.UNIMPLEMENTED, message, "NOT_BUILT")
+    error_id = secrets.token_hex(8)
+    # An exception's own words may quote a memory, so they are kept for those who asked for everything.
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("error %s in %s: %s\n%s", error_id, method, type(error).__qualname__, frames)
+    logger.debug("error %s says: %s", error_id, error)
+    message = f"the server failed at this call; its log says more under the error id {error_id}"
+    return make_status(grpc.StatusCode.INTERNAL, message, "INTERNAL", {"error_id": error_id})

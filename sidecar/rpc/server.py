@@ -1,0 +1,94 @@
+"""The gRPC server: its threads, its address, and its three states, which are loading, serving and draining.
+
+NumPy and FAISS must not start threads of their own: OMP_NUM_THREADS=1 is set where the process starts, before either
+is imported.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, cast
+
+import grpc
+from grpc_reflection.v1alpha import reflection
+from memoryranker.v1 import admin_pb2_grpc, memory_pb2_grpc, ranker_pb2_grpc
+
+from sidecar.config import Settings
+from sidecar.rpc.address import Address
+from sidecar.rpc.health import SERVICES, Health
+from sidecar.rpc.interceptors import Calls
+from sidecar.rpc.pools import Pool
+
+MAX_WAITING = 1_000
+"""Calls that may wait for a thread: what a few threads get done within a usual deadline. More are refused."""
+
+
+class Server:
+    """A gRPC server. Made, it is loading: it answers health and reflection and refuses everything else for now."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Claims the address and starts. Raises StoreLockedError or ListenError if the address cannot be had."""
+        self._pools = (
+            Pool("calls", settings.threads, MAX_WAITING),
+            Pool("long streams", settings.streams, 0),
+            Pool("moments", 2, math.inf),
+        )
+        self._calls = Calls(*self._pools)
+        self._server = grpc.server(
+            self._pools[0],
+            interceptors=[self._calls],
+            options=(
+                # Otherwise a second server on the port takes every other call away, and nobody is told.
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", settings.max_message_bytes),
+                ("grpc.max_send_message_length", settings.max_message_bytes),
+            ),
+        )
+        self._health = Health(self._server)
+        names = (*SERVICES, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        self._address = Address(settings.listen, self._server.add_insecure_port)
+        self._server.start()
+
+    @property
+    def listen(self) -> str:
+        """The address for clients: unix:PATH or HOST:PORT."""
+        return self._address.listen
+
+    def serve(
+        self,
+        ranker: ranker_pb2_grpc.RankerServiceServicer,
+        memory: memory_pb2_grpc.MemoryServiceServicer,
+        admin: admin_pb2_grpc.AdminServiceServicer,
+    ) -> None:
+        """Takes calls from now on, and says so."""
+        late = cast("grpc.Server", _Late(self._server))
+        ranker_pb2_grpc.add_RankerServiceServicer_to_server(ranker, late)
+        memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, late)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, late)
+        self._calls.set_ready()
+        self._health.set_serving()
+
+    def drain(self, seconds: float) -> threading.Event:
+        """Tells watchers, takes no more calls, and gives those that run up to `seconds` to finish. The event is set
+        once none runs any more."""
+        self._health.set_draining()
+        return self._server.stop(seconds)
+
+    def close(self) -> None:
+        """Ends what still runs and lets the address go."""
+        self._server.stop(0).wait()
+        for pool in self._pools:
+            pool.shutdown()
+        self._address.close()
+
+
+class _Late:
+    """Takes services after the start, which grpcio allows for generic handlers alone."""
+
+    def __init__(self, server: grpc.Server) -> None:
+        self.add_generic_rpc_handlers = server.add_generic_rpc_handlers
+
+    def add_registered_method_handlers(self, *_: Any) -> None:
+        """The generated code offers every method a second time, for a look-up that must be made before the start."""

@@ -1,0 +1,91 @@
+"""How Python's own values become messages."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from memoryranker.client import memory, rank_request
+from memoryranker.messages import as_filter, as_memory, names, timestamp
+
+TOKYO = datetime.timezone(datetime.timedelta(hours=9))
+
+
+def test_a_memory_takes_pythons_values() -> None:
+    """Datetimes, dicts, lists of floats and None arrive as the API's types; what is None stays unset."""
+    made = memory(
+        "m1",
+        content="text",
+        create_time=datetime.datetime(2026, 1, 2, 9, tzinfo=TOKYO),
+        tags=("a", "b"),
+        metadata={"n": 1, "deep": {"list": [True, None, "x"]}},
+        relevance=0.0,
+        source_sequence=0,
+        token_count=None,
+        embedding=[0.5, -2.0],
+    )
+    assert made.create_time.ToDatetime(datetime.UTC) == datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    assert list(made.tags) == ["a", "b"]
+    assert MessageToDict(made.metadata) == {"n": 1, "deep": {"list": [True, None, "x"]}}
+    assert made.HasField("relevance")
+    assert made.HasField("source_sequence")
+    assert not made.HasField("token_count")
+    assert not made.HasField("valid_until_time")
+    assert struct.unpack("<2f", made.embedding) == (0.5, -2.0)
+    assert as_memory({"id": "m1", "content": "text"}) == memory("m1", content="text")
+    assert as_memory(made) is made
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    """A naive time means another moment on another machine."""
+    with pytest.raises(ValueError, match="no time zone"):
+        timestamp(datetime.datetime(2026, 1, 2))  # noqa: DTZ001
+    with pytest.raises(ValueError, match="no time zone"):
+        as_filter({"create_time_from": datetime.datetime(2026, 1, 2)})  # noqa: DTZ001
+
+
+def test_a_misspelt_field_is_named() -> None:
+    """Nothing that was asked for is dropped in silence."""
+    with pytest.raises(TypeError, match="unknown field 'contents'"):
+        as_memory({"id": "m1", "contents": "text"})
+    with pytest.raises(TypeError, match="unknown field 'tags'"):
+        as_filter({"tags": ["a"]})  # type: ignore[arg-type]
+
+
+def test_one_text_is_no_list_of_texts() -> None:
+    """used="m1" would otherwise report the memories "m" and "1"."""
+    with pytest.raises(TypeError, match="not the text 'm1'"):
+        names("m1")
+    with pytest.raises(TypeError, match="not the text"):
+        rank_request("kim", "task", goals="win")
+
+
+def test_a_request_to_rank_takes_pythons_values() -> None:
+    """Weights by name, by value or by model, context, filter, candidates and explain level."""
+    made = rank_request(
+        "kim",
+        "task",
+        goals=["win"],
+        candidates=[{"id": "m1", "content": "text"}],
+        filter={"kinds": ["fact"], "metadata_equals": {"a.b": 1}},
+        weights={"lexical": 0.5},
+        token_budget=0,
+        explain="full",
+        as_of_time=datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+    )
+    assert list(made.context.goals) == ["win"]
+    assert made.candidates[0].id == "m1"
+    assert made.filter.metadata_equals["a.b"] == 1
+    assert dict(made.weights.values.features) == {"lexical": 0.5}
+    assert made.HasField("token_budget")
+    assert not made.HasField("max_items")
+    assert made.explain == 3
+    assert rank_request("kim", weights="smartctx").weights.preset == "smartctx"
+    assert rank_request("kim", model="v7").weights.model == "v7"
+    assert not rank_request("kim").HasField("weights")
+    with pytest.raises(TypeError, match="exclude each other"):
+        rank_request("kim", weights="smartctx", model="v7")
+    with pytest.raises(ValueError, match="EVERYTHING"):
+        rank_request("kim", explain="everything")  # type: ignore[arg-type]
