@@ -1,0 +1,216 @@
+"""Writes and reads memories. Every function works inside the transaction of the connection that it is given."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sidecar.domain import Change, Memory, Micros, Rating, WriteOutcome
+from sidecar.errors import MemoryNotFoundError
+from sidecar.store import meta
+from sidecar.store.requests import forget_memory
+from sidecar.store.rows import INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
+from sidecar.store.writer import Done
+
+Patch = tuple[str, Mapping[str, Any]]
+"""A memory's id and the fields of `domain.Memory` that are set."""
+
+
+def upsert(
+    connection: sqlite3.Connection, namespace: str, patches: Sequence[Patch], now: Micros
+) -> Done[tuple[list[tuple[WriteOutcome, Memory]], int]]:
+    """Writes memories, new or over old ones; what a patch leaves out keeps its value, or takes the default.
+
+    Returns each outcome with the memory as it is now, and the score version after it.
+    """
+    results: list[tuple[WriteOutcome, Memory]] = []
+    changed: dict[int, Memory] = {}
+    created = 0
+    erased = False
+    for memory_id, fields in patches:
+        old = find(connection, namespace, memory_id)
+        if old is None:
+            memory = _insert(connection, namespace, memory_id, fields, now)
+            outcome = WriteOutcome.CREATED
+            created += 1
+        else:
+            outcome, memory = _overwrite(connection, old, fields, now)
+            erased = erased or outcome is WriteOutcome.UPDATED
+        if outcome is not WriteOutcome.UNCHANGED:
+            changed[memory.key] = memory
+        results.append((outcome, memory))
+    if not changed:
+        return Done((results, score_version(connection, namespace)))
+    version = bump(connection, namespace, created=created, write_time=now)
+    change = Change(namespace, version, upserted=tuple(changed.values()))
+    return Done((results, version), change, erased)
+
+
+def update(
+    connection: sqlite3.Connection, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros
+) -> Done[tuple[Memory, int]]:
+    """Changes the given fields of one memory. Returns it with the score version after it.
+
+    Raises MemoryNotFoundError.
+    """
+    outcome, memory = _overwrite(connection, get(connection, namespace, memory_id), fields, now)
+    if outcome is WriteOutcome.UNCHANGED:
+        return Done((memory, score_version(connection, namespace)))
+    version = bump(connection, namespace, write_time=now)
+    return Done((memory, version), Change(namespace, version, upserted=(memory,)), erased=True)
+
+
+def delete(
+    connection: sqlite3.Connection, namespace: str, memory_ids: Sequence[str], now: Micros
+) -> Done[tuple[dict[str, bool], int]]:
+    """Deletes memories with all that hangs on them, but for the log. Returns which were there, and the score version.
+
+    Reports on them stay as history, and count for nothing that is alive.
+    """
+    found: dict[str, bool] = {}
+    keys: list[int] = []
+    for memory_id in memory_ids:
+        row = connection.execute(
+            "DELETE FROM memories WHERE namespace = ? AND memory_id = ? RETURNING memory_key", (namespace, memory_id)
+        ).fetchone()
+        found[memory_id] = row is not None or found.get(memory_id, False)
+        if row is not None:
+            keys.append(row[0])
+    for key in keys:
+        for table in ("ratings", "session_uses", "agent_uses"):
+            connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
+        forget_memory(connection, key)
+    if not keys:
+        return Done((found, score_version(connection, namespace)))
+    version = bump(connection, namespace, created=-len(keys), write_time=now)
+    return Done((found, version), Change(namespace, version, deleted_keys=tuple(keys)), erased=True)
+
+
+def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
+    """Removes a namespace with everything in it, its log too. Returns how many memories and packets there were."""
+    of_memories = "memory_key IN (SELECT memory_key FROM memories WHERE namespace = ?)"
+    for table in ("ratings", "session_uses", "agent_uses"):
+        connection.execute(f"DELETE FROM {table} WHERE {of_memories}", (namespace,))
+    of_packets = "packet_key IN (SELECT packet_key FROM packets WHERE namespace = ?)"
+    of_reports = "report_key IN (SELECT report_key FROM reports WHERE namespace = ?)"
+    connection.execute(f"DELETE FROM exposures WHERE {of_packets}", (namespace,))
+    connection.execute(f"DELETE FROM packet_uses WHERE {of_packets}", (namespace,))
+    connection.execute(f"DELETE FROM report_memories WHERE {of_reports}", (namespace,))
+    connection.execute("DELETE FROM reports WHERE namespace = ?", (namespace,))
+    connection.execute("DELETE FROM requests WHERE namespace = ?", (namespace,))
+    packets = connection.execute("DELETE FROM packets WHERE namespace = ?", (namespace,)).rowcount
+    memories = connection.execute("DELETE FROM memories WHERE namespace = ?", (namespace,)).rowcount
+    known = connection.execute("SELECT 1 FROM namespaces WHERE namespace = ?", (namespace,)).fetchone()
+    if known is None:
+        return Done((memories, packets), erased=packets > 0)
+    version = bump(connection, namespace)
+    connection.execute("DELETE FROM namespaces WHERE namespace = ?", (namespace,))
+    connection.execute(
+        "INSERT OR REPLACE INTO purged_namespaces (namespace_hash, score_version) VALUES (?, ?)",
+        (_hash(connection, namespace), version),
+    )
+    return Done((memories, packets), Change(namespace, version, purged=True), erased=True)
+
+
+def rate(
+    connection: sqlite3.Connection,
+    namespace: str,
+    memory_id: str,
+    rater: str,
+    rating: Rating,
+    reason: str,
+    now: Micros,
+) -> Done[tuple[int, int, int]]:
+    """Sets a rater's mark on a memory; the latest stands. Returns raters who say helpful and unhelpful, and the score
+    version. Raises MemoryNotFoundError."""
+    memory = get(connection, namespace, memory_id)
+    if rating is Rating.WITHDRAWN:
+        connection.execute("DELETE FROM ratings WHERE memory_key = ? AND rater = ?", (memory.key, rater))
+    else:
+        connection.execute(
+            "INSERT OR REPLACE INTO ratings (memory_key, rater, rating, reason, time) VALUES (?, ?, ?, ?, ?)",
+            (memory.key, rater, rating.value, reason, now),
+        )
+    helpful, unhelpful = connection.execute(
+        "SELECT COUNT(CASE rating WHEN 'helpful' THEN 1 END), COUNT(CASE rating WHEN 'unhelpful' THEN 1 END)"
+        " FROM ratings WHERE memory_key = ?",
+        (memory.key,),
+    ).fetchone()
+    if (helpful, unhelpful) == (memory.helpful, memory.unhelpful):
+        return Done((helpful, unhelpful, score_version(connection, namespace)))
+    connection.execute(
+        "UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ?", (helpful, unhelpful, memory.key)
+    )
+    version = bump(connection, namespace)
+    change = Change(namespace, version, ratings={memory.key: (helpful, unhelpful)})
+    return Done((helpful, unhelpful, version), change)
+
+
+def find(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory | None:
+    """The memory, if it is there."""
+    row = connection.execute(
+        f"{SELECT_MEMORY} WHERE namespace = ? AND memory_id = ?", (namespace, memory_id)
+    ).fetchone()
+    return None if row is None else from_row(row)
+
+
+def get(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory:
+    """The memory. Raises MemoryNotFoundError."""
+    memory = find(connection, namespace, memory_id)
+    if memory is None:
+        raise MemoryNotFoundError(f"memory_id: no memory {memory_id!r} in namespace {namespace!r}")
+    return memory
+
+
+def score_version(connection: sqlite3.Connection, namespace: str) -> int:
+    """The namespace's score version, 0 if it was never written to."""
+    row = connection.execute("SELECT score_version FROM namespaces WHERE namespace = ?", (namespace,)).fetchone()
+    if row is None:
+        row = connection.execute(
+            "SELECT score_version FROM purged_namespaces WHERE namespace_hash = ?", (_hash(connection, namespace),)
+        ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def bump(connection: sqlite3.Connection, namespace: str, *, created: int = 0, write_time: Micros | None = None) -> int:
+    """Moves the namespace to its next score version and returns it. `created` memories are new (or gone, below 0)."""
+    row = connection.execute(
+        "UPDATE namespaces SET score_version = score_version + 1, memory_count = memory_count + ?,"
+        " update_time = COALESCE(?, update_time) WHERE namespace = ? RETURNING score_version",
+        (created, write_time, namespace),
+    ).fetchone()
+    if row is not None:
+        return int(row[0])
+    version = score_version(connection, namespace) + 1
+    connection.execute(
+        "INSERT INTO namespaces (namespace, score_version, memory_count, update_time) VALUES (?, ?, ?, ?)",
+        (namespace, version, created, write_time or 0),
+    )
+    return version
+
+
+def _insert(
+    connection: sqlite3.Connection, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros
+) -> Memory:
+    memory = Memory(id=memory_id, **{"create_time": now, "update_time": now, **fields})
+    key = connection.execute(INSERT_MEMORY, (*to_row(memory), namespace)).lastrowid
+    assert key is not None
+    return replace(memory, key=key)
+
+
+def _overwrite(
+    connection: sqlite3.Connection, old: Memory, fields: Mapping[str, Any], now: Micros
+) -> tuple[WriteOutcome, Memory]:
+    row = to_row(replace(old, **fields))
+    if row == to_row(old):
+        return WriteOutcome.UNCHANGED, old
+    row = (*row[:UPDATE_TIME], now, *row[UPDATE_TIME + 1 :])
+    connection.execute(UPDATE_MEMORY, (*row, old.key))
+    return WriteOutcome.UPDATED, from_row((*row, old.key))
+
+
+def _hash(connection: sqlite3.Connection, namespace: str) -> bytes:
+    return hashlib.blake2b(namespace.encode(), key=meta.get(connection, meta.SALT) or b"", digest_size=16).digest()

@@ -1,0 +1,144 @@
+"""Brings a store's files into the state in which it serves, or says why that cannot be."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sqlite3
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sidecar.errors import StoreUnavailableError
+from sidecar.store import meta
+from sidecar.store.checkpoints import Checkpoints, Limits
+from sidecar.store.failures import damaged, translate
+from sidecar.store.files import StoreFiles, claim, sync_file, sync_folder
+from sidecar.store.readers import connect
+from sidecar.store.schema import migrate
+
+OLDEST_SQLITE = (3, 35, 0)
+"""The first with RETURNING."""
+
+QUICK_CHECK_SECONDS = 1.0
+"""How long a start may spend on looking for damage. What is found later is reported when it is met."""
+
+MAX_PAGES = 1 << 24
+"""64 GiB of pages, which `scrub` counts on."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """All that an open store holds on to."""
+
+    files: StoreFiles
+    connection: sqlite3.Connection
+    database: int
+    wal: int
+    checkpoints: Checkpoints
+    max_pages: int
+    schema_version: int
+    salt: bytes
+
+    def close_files(self) -> None:
+        """Closes the descriptors and gives the lock back; the connection must be closed already."""
+        os.close(self.wal)
+        os.close(self.database)
+        self.files.release()
+
+
+def open_files(folder: Path, quota_bytes: int | None, limits: Limits) -> Opened:
+    """Takes the lock, looks for damage, migrates, and recovers what a killed process left in the log.
+
+    Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise StoreUnavailableError(
+            f"this Python has SQLite {sqlite3.sqlite_version}, the store needs 3.35 or newer; use a newer Python build"
+        )
+    files = claim(folder)
+    descriptors: list[int] = []
+    connection: sqlite3.Connection | None = None
+    try:
+        # Opened before SQLite opens it and closed after: closing it any earlier would drop SQLite's locks.
+        database = os.open(files.database, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptors.append(database)
+        connection = connect(files.database, writes=True)
+        schema_version = _prepare(connection)
+        salt = _salt(connection)
+        wal = os.open(files.wal, os.O_RDONLY)
+        descriptors.append(wal)
+        sync_file(wal)
+        sync_folder(folder)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        limits, max_pages = _within(quota_bytes, limits, connection)
+        checkpoints = Checkpoints(connection, database, wal, limits)
+        _recover(checkpoints)
+        return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt)
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        files.release()
+        if isinstance(error, OSError):
+            raise StoreUnavailableError(
+                f"the store in {folder} cannot be opened: {error.strerror or error}; check the disk and who owns it"
+            ) from error
+        if isinstance(error, sqlite3.Error):
+            raise translate(error) from error
+        raise
+
+
+def _prepare(connection: sqlite3.Connection) -> int:
+    connection.execute("PRAGMA secure_delete = ON").fetchall()
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+    connection.execute("PRAGMA checkpoint_fullfsync = ON").fetchall()
+    connection.execute("PRAGMA synchronous = FULL")
+    _look_for_damage(connection)
+    return migrate(connection)
+
+
+def _look_for_damage(connection: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + QUICK_CHECK_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+    try:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        return
+    finally:
+        connection.set_progress_handler(None, 0)
+    if found != "ok":
+        raise damaged(str(found))
+
+
+def _salt(connection: sqlite3.Connection) -> bytes:
+    salt = meta.get(connection, meta.SALT)
+    if salt is None:
+        salt = secrets.token_bytes(32)
+        meta.put(connection, meta.SALT, salt)
+    return salt
+
+
+def _within(quota_bytes: int | None, limits: Limits, connection: sqlite3.Connection) -> tuple[Limits, int]:
+    """The limits that keep database and log together within the quota, and the database's share in pages."""
+    if quota_bytes is None:
+        return limits, MAX_PAGES
+    busy = min(limits.busy_wal, quota_bytes // 4)
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    pages = max(1, min(MAX_PAGES, (quota_bytes - busy) // page_size))
+    return replace(limits, busy_wal=busy, idle_wal=min(limits.idle_wal, busy // 2)), pages
+
+
+def _recover(checkpoints: Checkpoints) -> None:
+    try:
+        checkpoints.run(time.monotonic(), idle=True, everything=True)
+    except (sqlite3.Error, OSError) as error:
+        # Reading goes on from the log, for example on a full disk.
+        _log.warning("the write-ahead log could not be moved into the database: %s", translate(error))

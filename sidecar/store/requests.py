@@ -1,0 +1,97 @@
+"""Makes a retried request count once: what was answered to a request id is kept for 24 hours."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sidecar.domain import DAY, Micros
+from sidecar.errors import MemoryNotFoundError, RequestIdReusedError
+from sidecar.store.writer import Done, Work
+
+KEPT_FOR: Micros = DAY
+
+_FORGET_AT_ONCE = 16
+"""Old rows that one request removes: more than it adds, and never so many that others wait."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Who asks, so that a retry is known: request ids are scoped to namespace and method.
+
+    `payload_hash` is of the request without its request id; `encode` makes the bytes that a retry is answered with,
+    from the result of the call.
+    """
+
+    method: str
+    request_id: str
+    payload_hash: bytes
+    encode: Callable[[Any], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Nothing was done: the same request had been answered with this before."""
+
+    response: bytes
+
+
+def once_only(
+    namespace: str, once: Once | None, now: Micros, work: Work[R], memory_key: Callable[[R], int] | None = None
+) -> Work[R | Replayed]:
+    """`work` that is done at most once for the request id, and remembered in the same transaction.
+
+    `memory_key` names the memory whose text the response holds, if any. The work raises RequestIdReusedError if the id
+    came with another payload, MemoryNotFoundError if the text of the answer was deleted since.
+    """
+
+    def run(connection: sqlite3.Connection) -> Done[R | Replayed]:
+        if once is None:
+            return work(connection)
+        found = find(connection, namespace, once, now)
+        if found is not None:
+            return Done(found)
+        done = work(connection)
+        key = None if memory_key is None else memory_key(done.value)
+        connection.execute(
+            "INSERT OR REPLACE INTO requests (namespace, method, request_id, payload_hash, create_time, memory_key,"
+            " response) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (namespace, once.method, once.request_id, once.payload_hash, now, key, once.encode(done.value)),
+        )
+        connection.execute(
+            "DELETE FROM requests WHERE (namespace, method, request_id) IN (SELECT namespace, method, request_id FROM"
+            " requests WHERE create_time <= ? ORDER BY create_time LIMIT ?)",
+            (now - KEPT_FOR, _FORGET_AT_ONCE),
+        )
+        return done
+
+    return run
+
+
+def find(connection: sqlite3.Connection, namespace: str, once: Once, now: Micros) -> Replayed | None:
+    """What the request was answered with within the last 24 hours. Raises as `once_only` says."""
+    row = connection.execute(
+        "SELECT payload_hash, response FROM requests WHERE namespace = ? AND method = ? AND request_id = ?"
+        " AND create_time > ?",
+        (namespace, once.method, once.request_id, now - KEPT_FOR),
+    ).fetchone()
+    if row is None:
+        return None
+    if row[0] != once.payload_hash:
+        raise RequestIdReusedError(
+            f"request_id: {once.request_id!r} was used within 24 hours for another {once.method}; send a new one"
+        )
+    if row[1] is None:
+        raise MemoryNotFoundError(
+            f"request_id: what {once.request_id!r} was answered with is gone, as its memory was deleted since"
+        )
+    return Replayed(row[1])
+
+
+def forget_memory(connection: sqlite3.Connection, memory_key: int) -> None:
+    """Drops the answers that hold the text of a memory."""
+    connection.execute("UPDATE requests SET response = NULL WHERE memory_key = ?", (memory_key,))

@@ -1,0 +1,211 @@
+"""The store as the rest of the program sees it: one folder, one writer, many readers, safe for any thread.
+
+Memory writes, reports and ratings are on the disk itself when a call returns; a packet is committed, so that it
+survives the process. `now` is the caller's clock in microseconds. With a `once`, a call that had been answered within
+24 hours returns Replayed and does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sidecar.domain import Change, Memory, Micros, NamespaceState, Rating, WriteOutcome
+from sidecar.errors import StoreUnavailableError
+from sidecar.store import memories, meta, requests, snapshots
+from sidecar.store.checkpoints import Limits
+from sidecar.store.files import sync_file
+from sidecar.store.opening import Opened, open_files
+from sidecar.store.readers import Readers
+from sidecar.store.requests import Once, Replayed, once_only
+from sidecar.store.snapshots import NamespaceSummary
+from sidecar.store.writer import Done, Writer
+
+SETTLE_SECONDS = 10.0
+"""How long `settle` tries while readers are in the way."""
+
+
+class Store:
+    """Everything that outlives the process."""
+
+    def __init__(self, opened: Opened, sync: Callable[[int], None] = sync_file) -> None:
+        """Use `Store.open`. `sync` puts an open file on the disk."""
+        self.folder = opened.files.folder
+        self.salt = opened.salt
+        """32 random bytes, the secret of the draws for reserved slots."""
+        self.schema_version = opened.schema_version
+        self._closed = False
+        self._opened = opened
+        self._readers = Readers(opened.files.database)
+        self._writer = Writer(opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages)
+
+    @classmethod
+    def open(cls, folder: Path, *, quota_bytes: int | None = None, limits: Limits | None = None) -> Store:
+        """Opens the store in `folder`, which is created if it is missing, and recovers from a kill.
+
+        `quota_bytes` bounds the database with its log; above it growing writes raise StoreFullError.
+
+        Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
+        """
+        return cls(open_files(folder, quota_bytes, limits or Limits()))
+
+    def close(self) -> None:
+        """Finishes what waits, checkpoints and releases the folder. Calls after it raise StoreUnavailableError."""
+        if self._closed:
+            return
+        self._closed = True
+        self._readers.close()
+        self._writer.close()
+        self._opened.close_files()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Calls back on the writer thread after each commit that moved a score version, before its caller is answered.
+
+        Changes of a namespace come in the order of score_version, which grows by one each; who sees a gap loads anew.
+        A callback must not write to the store: it would wait for itself.
+        """
+        self._writer.subscribe(callback)
+
+    def settle(self) -> None:
+        """Returns once all of the log is in the database and deleted text is in no file.
+
+        Raises StoreUnavailableError if a reader or the disk stays in the way.
+        """
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while not self._writer.settle():
+            if time.monotonic() > deadline:
+                raise StoreUnavailableError(
+                    f"the log of the store in {self.folder} could not be moved into the database within"
+                    f" {SETTLE_SECONDS:.0f} s; a long read or the disk is in the way, see the server's log"
+                )
+            time.sleep(0.01)
+
+    # Memories
+
+    def upsert(
+        self, namespace: str, patches: Sequence[memories.Patch], now: Micros, once: Once | None = None
+    ) -> tuple[list[tuple[WriteOutcome, Memory]], int] | Replayed:
+        """Writes memories: (id, fields by the names of `domain.Memory`), where fields that are left out keep their
+        value, or take the default on a new memory (create_time: `now`).
+
+        Returns each outcome with the memory as it is now, and the namespace's score version after it.
+        """
+        return self._writer.submit(
+            once_only(namespace, once, now, lambda db: memories.upsert(db, namespace, patches, now)), durable=True
+        )
+
+    def update(
+        self, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros, once: Once | None = None
+    ) -> tuple[Memory, int] | Replayed:
+        """Sets fields of one memory. Returns it with the score version after it. Raises MemoryNotFoundError."""
+        work = once_only(
+            namespace,
+            once,
+            now,
+            lambda db: memories.update(db, namespace, memory_id, fields, now),
+            memory_key=lambda result: result[0].key,
+        )
+        return self._writer.submit(work, durable=True)
+
+    def delete(
+        self, namespace: str, memory_ids: Sequence[str], now: Micros, once: Once | None = None
+    ) -> tuple[dict[str, bool], int] | Replayed:
+        """Deletes memories. Returns which of them were there, and the score version after it.
+
+        Their text is in no file within 30 seconds.
+        """
+        return self._writer.submit(
+            once_only(namespace, once, now, lambda db: memories.delete(db, namespace, memory_ids, now)),
+            durable=True,
+            frees=True,
+        )
+
+    def purge_namespace(self, namespace: str) -> tuple[int, int]:
+        """Removes a namespace with memories, packets and reports. Returns how many memories and packets there were."""
+        return self._writer.submit(lambda db: memories.purge(db, namespace), durable=True, frees=True)
+
+    def rate(
+        self,
+        namespace: str,
+        memory_id: str,
+        rater: str,
+        rating: Rating,
+        reason: str,
+        now: Micros,
+        once: Once | None = None,
+    ) -> tuple[int, int, int] | Replayed:
+        """Sets a rater's mark; the latest stands. Returns raters who say helpful and unhelpful, and the score version.
+
+        Raises MemoryNotFoundError.
+        """
+        work = once_only(
+            namespace, once, now, lambda db: memories.rate(db, namespace, memory_id, rater, rating, reason, now)
+        )
+        return self._writer.submit(work, durable=True)
+
+    def get(self, namespace: str, memory_id: str) -> Memory:
+        """One memory. Raises MemoryNotFoundError."""
+        with self._readers.snapshot() as db:
+            return memories.get(db, namespace, memory_id)
+
+    def get_many(self, namespace: str, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Those of the memories that are there, by id, all as of one moment."""
+        with self._readers.snapshot() as db:
+            found = [memories.find(db, namespace, memory_id) for memory_id in memory_ids]
+        return {memory.id: memory for memory in found if memory is not None}
+
+    def list_memories(self, namespace: str, after: str, limit: int) -> list[Memory]:
+        """At most `limit` memories whose ids follow `after`, in the order of their ids' UTF-8 bytes."""
+        with self._readers.snapshot() as db:
+            return snapshots.list_memories(db, namespace, after, limit)
+
+    # Namespaces
+
+    def load(self, namespace: str) -> NamespaceState:
+        """Everything of a namespace that ranking needs, as of one moment; of an unknown one, nothing."""
+        with self._readers.snapshot() as db:
+            rows = snapshots.read_state(db, namespace)
+        return snapshots.build_state(namespace, rows)
+
+    def namespace(self, namespace: str) -> NamespaceSummary:
+        """How a namespace stands; zeros for one that is not there."""
+        with self._readers.snapshot() as db:
+            return snapshots.summary(db, namespace)
+
+    def list_namespaces(self, after: str, limit: int) -> list[NamespaceSummary]:
+        """At most `limit` namespaces whose names follow `after`, in the order of their UTF-8 bytes."""
+        with self._readers.snapshot() as db:
+            return snapshots.list_namespaces(db, after, limit)
+
+    # Facts about the whole
+
+    def answered(self, namespace: str, once: Once, now: Micros) -> Replayed | None:
+        """What this request was answered with within 24 hours. Raises RequestIdReusedError."""
+        with self._readers.snapshot() as db:
+            return requests.find(db, namespace, once, now)
+
+    def meta(self, key: str) -> bytes | None:
+        """A fact about the store by its key, None if it is not set."""
+        with self._readers.snapshot() as db:
+            return meta.get(db, key)
+
+    def set_meta(self, facts: Mapping[str, bytes]) -> None:
+        """Sets facts about the store, all or none."""
+
+        def work(db: Any) -> Done[None]:
+            for key, value in facts.items():
+                meta.put(db, key, value)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)

@@ -1,0 +1,303 @@
+"""The one writer: a thread that groups waiting jobs into one transaction, and checkpoints between them.
+
+A job runs in a savepoint of its own: if it fails, it alone is rolled back and only its caller hears of it. A volatile
+job (a packet) is answered right after COMMIT and so survives kill -9; a durable one is handed to the syncer first and
+so survives power loss too. Checkpoints run here and nowhere else: SQLite's log may be restarted only by the connection
+that writes it, so no two connections can ever disagree on where it begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sidecar.domain import Change
+from sidecar.errors import StoreUnavailableError
+from sidecar.store.checkpoints import Checkpoints
+from sidecar.store.failures import is_full, is_unsynced, translate
+from sidecar.store.syncer import Syncer, Waiter
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[R_co]):
+    """What a job came to: its result, the change that subscribers hear of, and whether it removed or replaced text."""
+
+    value: R_co
+    change: Change | None = None
+    erased: bool = False
+
+
+Work = Callable[[sqlite3.Connection], Done[R]]
+"""What a job does inside the transaction. May run twice: in a group that is lost as a whole, and then alone."""
+
+MAX_GROUP = 256
+"""Most jobs in one transaction."""
+
+_log = logging.getLogger(__name__)
+
+
+class Job(Generic[R]):
+    """One piece of work and the caller that waits for it."""
+
+    __slots__ = ("_answered", "_error", "done", "durable", "frees", "work")
+
+    def __init__(self, work: Work[R], durable: bool, frees: bool) -> None:
+        self.work = work
+        self.durable = durable
+        self.frees = frees
+        self.done: Done[R] | None = None
+        self._error: Exception | None = None
+        self._answered = threading.Lock()
+        self._answered.acquire()
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        """Does the work and keeps the result for the caller."""
+        self.done = self.work(connection)
+
+    def answer(self, error: Exception | None = None) -> None:
+        """Lets the caller go on."""
+        self._error = error
+        self._answered.release()
+
+    def wait(self) -> R:
+        """The result, once it is there. Raises what the work raised."""
+        self._answered.acquire()
+        if self._error is not None:
+            raise self._error
+        assert self.done is not None
+        return self.done.value
+
+
+class _Settle:
+    """A caller that waits for a checkpoint of everything."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.answered = threading.Event()
+
+
+class _End:
+    """The last item of the queue."""
+
+
+class _TransactionLostError(Exception):
+    """SQLite rolled the whole transaction back, not just one job."""
+
+
+class Writer:
+    """Runs jobs one group at a time on its own thread."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, checkpoints: Checkpoints, sync: Callable[[], None], max_pages: int
+    ) -> None:
+        """Takes the connection over. `max_pages` is the size at which growing jobs are refused."""
+        self._connection = connection
+        self._checkpoints = checkpoints
+        self._max_pages = max_pages
+        self._pages_allowed = 0
+        self._subscribers: list[Callable[[Change], None]] = []
+        self._broken: Exception | None = None
+        self._closed = False
+        self._submitting = threading.Lock()
+        self._queue: queue.SimpleQueue[Job[Any] | _Settle | _End] = queue.SimpleQueue()
+        self._syncer = Syncer(sync, self._give_up)
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Calls back on the writer thread after each COMMIT, in commit order, before any waiter is answered. A callback
+        must not write to the store: it would wait for itself."""
+        self._subscribers.append(callback)
+
+    def submit(self, work: Work[R], *, durable: bool, frees: bool = False) -> R:
+        """Runs the work in a transaction and returns its result once it is committed, and on the disk if `durable`.
+
+        `frees` marks work that removes more than it adds: it may exceed the size limit a little, or a full store could
+        not be emptied.
+        """
+        job: Job[R] = Job(work, durable, frees)
+        self._put(job)
+        return job.wait()
+
+    def settle(self) -> bool:
+        """Checkpoints everything written so far, and drops deleted text from every file. False: a reader was in the
+        way, or the disk; try again."""
+        settle = _Settle()
+        self._put(settle)
+        settle.answered.wait()
+        return settle.complete
+
+    def close(self) -> None:
+        """Finishes what waits, checkpoints and closes the connection."""
+        with self._submitting:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(_End())
+        self._thread.join()
+        self._syncer.close()
+
+    def _put(self, item: Job[Any] | _Settle) -> None:
+        with self._submitting:
+            if self._closed:
+                raise StoreUnavailableError("the store is closed; the server is shutting down")
+            self._queue.put(item)
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+            self._checkpoint(idle=True, everything=True)
+        except BaseException as error:
+            _log.critical("the store's writer ended", exc_info=True)
+            self._give_up(error)
+            raise
+        finally:
+            with self._submitting:
+                self._closed = True
+            while (item := self._next()) is not None:
+                if isinstance(item, Job):
+                    item.answer(self._broken)
+                elif isinstance(item, _Settle):
+                    item.answered.set()
+            self._connection.close()
+
+    def _serve(self) -> None:
+        while True:
+            item: Job[Any] | _Settle | _End | None
+            try:
+                item = self._queue.get(timeout=self._checkpoints.wait_seconds(time.monotonic()))
+            except queue.Empty:
+                self._checkpoint(idle=True)
+                continue
+            group: list[Job[Any]] = []
+            while isinstance(item, Job):
+                group.append(item)
+                item = self._next() if len(group) < MAX_GROUP else None
+            if group:
+                self._commit(group)
+            if isinstance(item, _End):
+                return
+            if isinstance(item, _Settle):
+                item.complete = self._checkpoint(idle=True, everything=True)
+                item.answered.set()
+            else:
+                self._checkpoint(idle=False)
+
+    def _next(self) -> Job[Any] | _Settle | _End | None:
+        try:
+            return self._queue.get_nowait()
+        except queue.Empty:
+            return None
+
+    def _commit(self, group: list[Job[Any]]) -> None:
+        if self._broken is not None:
+            for job in group:
+                job.answer(self._broken)
+            return
+        connection = self._connection
+        done: list[Job[Any]] = []
+        refused: list[tuple[Job[Any], Exception]] = []
+        try:
+            self._allow_pages(all(job.frees for job in group))
+            connection.execute("BEGIN IMMEDIATE")
+            for job in group:
+                try:
+                    self._run_alone(job)
+                except _TransactionLostError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - goes to the caller
+                    refused.append((job, translate(error)))
+                else:
+                    done.append(job)
+            connection.execute("COMMIT")
+        except (sqlite3.Error, _TransactionLostError) as error:
+            self._lost(group, error)
+            return
+        for job, why in refused:
+            job.answer(why)
+        self._publish(done)
+        durable: list[Waiter] = []
+        for job in done:
+            if job.durable:
+                durable.append(job)
+            else:
+                job.answer()
+        if durable:
+            self._syncer.add(durable)
+
+    def _run_alone(self, job: Job[Any]) -> None:
+        connection = self._connection
+        connection.execute("SAVEPOINT job")
+        try:
+            job.run(connection)
+        except BaseException as error:
+            # SQLite gives up the transaction in some cases of a full store; alone, a job that frees room gets some.
+            if is_full(error) or not connection.in_transaction:
+                raise _TransactionLostError from error
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+            raise
+        connection.execute("RELEASE job")
+
+    def _lost(self, group: list[Job[Any]], error: Exception) -> None:
+        """Runs the jobs of a lost group one by one, so that only those at fault fail."""
+        cause = error.__cause__ if isinstance(error, _TransactionLostError) else error
+        assert isinstance(cause, Exception)
+        with contextlib.suppress(sqlite3.Error):  # it may have ended by itself
+            self._connection.execute("ROLLBACK")
+        if is_unsynced(cause):
+            self._give_up(cause)
+        if len(group) == 1:
+            group[0].answer(self._broken or translate(cause))
+            return
+        for job in group:
+            self._commit([job])
+
+    def _publish(self, done: list[Job[Any]]) -> None:
+        for job in done:
+            assert job.done is not None
+            if job.done.erased:
+                self._checkpoints.text_was_deleted(time.monotonic())
+            change = job.done.change
+            if change is None:
+                continue
+            for callback in self._subscribers:
+                try:
+                    callback(change)
+                except Exception:  # noqa: BLE001 - committed is committed; who failed sees the gap and loads anew
+                    _log.exception("a subscriber failed on the change to score version %d", change.score_version)
+
+    def _allow_pages(self, frees: bool) -> None:
+        pages = self._checkpoints.reserve_pages + self._max_pages if frees else self._max_pages
+        if pages != self._pages_allowed:
+            self._connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+            self._pages_allowed = pages
+
+    def _checkpoint(self, *, idle: bool, everything: bool = False) -> bool:
+        if self._broken is not None:
+            return False
+        try:
+            return self._checkpoints.run(time.monotonic(), idle=idle, everything=everything)
+        except (sqlite3.Error, OSError) as error:
+            if is_unsynced(error):
+                self._give_up(error)
+            # A full disk ends here too: the log goes on growing, and the next attempt follows.
+            _log.warning("checkpoint failed, will be tried again: %s", translate(error))
+            return False
+
+    def _give_up(self, error: BaseException) -> Exception:
+        """Refuses every write from now on: the disk did not confirm one, so none can be promised."""
+        self._broken = StoreUnavailableError(
+            f"the disk did not confirm a write ({error}); nothing is written any more: check the disk, then restart"
+        )
+        self._broken.__cause__ = error
+        return self._broken
