@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -45,9 +46,15 @@ BY_NAME = {feature.name: feature for feature in REGISTRY}
 FEATURE_NAMES = tuple(BY_NAME)
 USE_FAMILY = tuple(feature.name for feature in REGISTRY if feature.in_use_family)
 RAW_NAMES = tuple(name for feature in REGISTRY for name in feature.raw)
-SCHEMA_HASH = hashlib.sha256(
-    "\n".join(f"{feature.name}@{feature.version}:{','.join(feature.raw)}" for feature in REGISTRY).encode()
-).hexdigest()[:16]
+
+
+def schema_hash(features: Sequence[Feature]) -> str:
+    """Names what `features` log: changes with any change of their order, names, versions or raw values."""
+    lines = (f"{feature.name}@{feature.version}:{','.join(feature.raw)}" for feature in features)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+SCHEMA_HASH = schema_hash(REGISTRY)
 
 
 def feature_matrix(view: View) -> Floats:

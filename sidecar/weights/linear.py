@@ -6,7 +6,6 @@ shares one family cap on top: popularity alone can never own a packet.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -44,8 +43,7 @@ class Weights:
     @property
     def fit_total(self) -> float:
         """The most that task fit could reach before it is scaled into [0, 1]."""
-        total = float(np.minimum(self.values, self.caps).sum())
-        return total - float(np.minimum(self.values, self.caps)[_FAMILY].sum())
+        return float(np.delete(np.minimum(self.values, self.caps), _FAMILY).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +103,23 @@ def make_weights(
     above 1 or no weight above 0, half-lives outside (0, 36500] days.
     """
     bad = Violations()
-    _check_table(bad, f"{path}.features", features, FEATURE_NAMES)
-    _check_table(bad, f"{path}.caps", caps or {}, FEATURE_NAMES)
+    if _is_sound(bad, f"{path}.features", features):
+        total = sum(features.values())
+        if total > 1.0 + SUM_TOLERANCE:
+            bad.add(f"{path}.features", f"sum to {total:.9g}; must sum to at most 1, so that a score stays in [0, 1]")
+        elif total <= 0.0:
+            bad.add(f"{path}.features", "are all 0; at least one must be above 0")
+    _is_sound(bad, f"{path}.caps", caps or {})
     if use_family_cap is not None and not _in_unit(use_family_cap):
         bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
     for kind, days in (half_life_days or {}).items():
-        if not (math.isfinite(days) and 0 < days <= MAX_HALF_LIFE_DAYS):
+        if not (_is_number(days) and 0 < days <= MAX_HALF_LIFE_DAYS):
             bad.add(
                 f"{path}.half_life_days.{kind}", f"is {days!r}; must be above 0 and at most {MAX_HALF_LIFE_DAYS:g} days"
             )
     for name, variant in (variants or {}).items():
         if name not in BY_NAME or variant not in BY_NAME[name].values:
             bad.add(f"{path}.variants.{name}", f"is {variant!r}; no such variant")
-    if not bad.found:
-        total = sum(features.values())
-        if total > 1.0 + SUM_TOLERANCE:
-            bad.add(f"{path}.features", f"sum to {total:.6g}; must sum to at most 1, so that a score stays in [0, 1]")
-        elif total <= 0.0:
-            bad.add(f"{path}.features", "are all 0; at least one must be above 0")
     bad.raise_if_any()
     values = np.array([float(features.get(name, 0.0)) for name in FEATURE_NAMES])
     return Weights(
@@ -137,13 +134,21 @@ def make_weights(
     )
 
 
+def _is_number(value: object) -> bool:
+    # A settings file hands over whatever it holds; to Python, true is 1. NaN lies within no bounds.
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _in_unit(value: float) -> bool:
-    return math.isfinite(value) and 0.0 <= value <= 1.0
+    return _is_number(value) and 0.0 <= value <= 1.0
 
 
-def _check_table(bad: Violations, path: str, table: Mapping[str, float], known: tuple[str, ...]) -> None:
+def _is_sound(bad: Violations, path: str, table: Mapping[str, float]) -> bool:
+    """True if every name is a feature and every value in [0, 1]; notes those that are not."""
+    before = len(bad.found)
     for name, value in table.items():
-        if name not in known:
-            bad.add(f"{path}.{name}", f"is no feature; the features are {', '.join(known)}")
+        if name not in FEATURE_NAMES:
+            bad.add(f"{path}.{name}", f"is no feature; the features are {', '.join(FEATURE_NAMES)}")
         elif not _in_unit(value):
             bad.add(f"{path}.{name}", f"is {value!r}; must be in [0, 1]")
+    return len(bad.found) == before
