@@ -1,0 +1,117 @@
+"""The snapshots of all namespaces in use: loaded once when first asked for, moved on by every committed change."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sidecar.domain import Change, NamespaceState
+from sidecar.retrieval.snapshot import Snapshot, snapshot_from
+
+LOADS = 3
+"""Loads before giving up on a store whose changes do not follow on its state."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """One namespace. `lock` guards all of it; `snapshot` alone may be read without."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loading: threading.Lock = field(default_factory=threading.Lock)
+    snapshot: Snapshot | None = None
+    waiting: list[Change] = field(default_factory=list)
+
+
+class Namespaces:
+    """Namespace -> snapshot.
+
+    `load` reads a namespace's committed state; for an unknown one it returns a state without memories. The store must
+    call `apply` after each commit and in the order of score_version.
+    """
+
+    def __init__(self, load: Callable[[str], NamespaceState]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._entries: dict[str, _Entry] = {}
+
+    def get(self, namespace: str) -> Snapshot:
+        """The snapshot as of the last committed change. Loads it the first time; other callers wait for that load.
+
+        Raises what `load` raises; the next call tries again.
+        """
+        entry = self._entries.get(namespace)
+        if entry is not None and entry.snapshot is not None:
+            return entry.snapshot
+        with self._lock:
+            entry = self._entries.setdefault(namespace, _Entry())
+        with entry.loading:
+            if entry.snapshot is None:
+                self._fill(namespace, entry)
+            assert entry.snapshot is not None
+            return entry.snapshot
+
+    def apply(self, change: Change) -> None:
+        """Moves a loaded namespace on. One that is not loaded will see the change when it is.
+
+        After a gap in the versions or an error the namespace is dropped, to be loaded afresh: a snapshot is a cache.
+        """
+        with self._lock:
+            entry = self._entries.get(change.namespace)
+        if entry is None:
+            return
+        with entry.lock:
+            if entry.snapshot is None:
+                entry.waiting.append(change)
+                return
+            try:
+                moved = _moved_on(entry.snapshot, [change])
+            except BaseException:
+                self.evict(change.namespace)
+                raise
+            if moved is None:
+                _log.warning(
+                    "namespace dropped, to be loaded afresh: change %d came after %d",
+                    change.score_version,
+                    entry.snapshot.score_version,
+                )
+                self.evict(change.namespace)
+            else:
+                entry.snapshot = moved
+
+    def loaded(self) -> list[str]:
+        """Names of the namespaces in memory, in order."""
+        with self._lock:
+            return sorted(name for name, entry in self._entries.items() if entry.snapshot is not None)
+
+    def evict(self, namespace: str) -> None:
+        """Forgets a namespace's snapshot; the next call loads it. Snapshots in use stay valid."""
+        with self._lock:
+            self._entries.pop(namespace, None)
+
+    def _fill(self, namespace: str, entry: _Entry) -> None:
+        try:
+            for _ in range(LOADS):
+                snapshot = snapshot_from(self._load(namespace))
+                with entry.lock:
+                    entry.snapshot = _moved_on(snapshot, entry.waiting)
+                    if entry.snapshot is not None:
+                        entry.waiting.clear()
+                        return
+            raise RuntimeError(f"the store's state of a namespace and its changes do not join after {LOADS} loads")
+        except BaseException:
+            self.evict(namespace)
+            raise
+
+
+def _moved_on(snapshot: Snapshot, changes: list[Change]) -> Snapshot | None:
+    """The snapshot after those changes that it does not hold yet; None if one is missing between."""
+    for change in changes:
+        if change.score_version > snapshot.score_version + 1:
+            return None
+        if change.score_version > snapshot.score_version:
+            snapshot = snapshot.apply(change)
+    return snapshot

@@ -1,0 +1,167 @@
+"""An immutable view of one namespace at one score version: what ranking reads, and how it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
+from sidecar.features.view import NO_TIME, Columns, TermMatch, TextMatches
+from sidecar.retrieval import changing, contents, filtering, vectors
+from sidecar.retrieval.contents import Contents
+from sidecar.retrieval.duplicates import FINGERPRINTS, is_near_duplicate
+from sidecar.retrieval.handles import find_handles
+from sidecar.retrieval.lexical import inverse_document_frequency
+from sidecar.retrieval.rows import hidden
+from sidecar.retrieval.subjects import find_subjects
+from sidecar.retrieval.tokenizer import Token, task_words, tokenize
+
+Mask = NDArray[np.bool_]
+
+NO_CONTEXT = Context()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One namespace at one score version. Safe to read from any number of threads, for as long as wanted."""
+
+    contents: Contents
+
+    def __len__(self) -> int:
+        """Rows, dead ones included."""
+        return len(self.contents)
+
+    @property
+    def score_version(self) -> int:
+        """Version of everything in the namespace that can change a ranking."""
+        return self.contents.score_version
+
+    @property
+    def live_count(self) -> int:
+        """Memories that live."""
+        return self.contents.live_count
+
+    @property
+    def columns(self) -> Columns:
+        """The memories as arrays. `superseded` asks only whether a living memory replaces one: see superseded_at."""
+        return self.contents.columns
+
+    @property
+    def memories(self) -> Sequence[Memory]:
+        """Row -> memory, without its embedding; a dead row's text is gone."""
+        return self.contents.memories
+
+    @property
+    def row_of_id(self) -> Mapping[str, int]:
+        """Id -> row, of live memories."""
+        return self.contents.row_of_id
+
+    def apply(self, change: Change) -> Snapshot:
+        """The snapshot after a committed change; this one stays as it is. One writer at a time in a namespace."""
+        return Snapshot(changing.changed(self.contents, change))
+
+    def with_uses(self, uses: Mapping[int, UseCounts]) -> Snapshot:
+        """The same snapshot with other use counts, by memory key; a memory without an entry was never used."""
+        return Snapshot(changing.with_uses(self.contents, uses))
+
+    def filter_mask(self, wanted: Filter) -> Mask:
+        """Live rows that `wanted` lets through, shape (n,). InvalidRequestError for an unknown metadata key."""
+        return filtering.filter_mask(self.contents, wanted)
+
+    def match(self, task: str, task_vector: vectors.Vectors | None, context: Context = NO_CONTEXT) -> TextMatches:
+        """How every row matches a task. `task_vector` has the memories' dimension, of any length; None for no vector.
+
+        ValueError if its dimension is another or it is not finite.
+        """
+        tokens, words = task_words(task)
+        about = find_subjects(task, self.contents.marks, self.contents.terms, self.columns.live)
+        around = dict.fromkeys(
+            token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
+        )
+        return TextMatches(
+            cosine=self._cosines(task_vector),
+            terms=tuple(map(self._term, tokens)),
+            words=words,
+            lengths=self.contents.table.column(contents.LENGTH),
+            mean_length=self.contents.mean_length,
+            handles=tuple(self._handle(handle.kind, handle.value) for handle in sorted(find_handles(task))),
+            context_terms=tuple(map(self._term, around)),
+            subject_field=about.field,
+            subject_prefix=about.prefix,
+            subject_mention=about.mention,
+        )
+
+    def says_the_same(self, one: int, other: int) -> bool:
+        """True if the texts of two rows are near-duplicates."""
+        return is_near_duplicate(
+            FINGERPRINTS.of(self.memories[one].content), FINGERPRINTS.of(self.memories[other].content)
+        )
+
+    def superseded_at(self, as_of_time: Micros) -> Mask:
+        """True for rows that another memory replaces, directly or through a chain, and that is itself valid at
+        `as_of_time`. Shape (n,).
+
+        A replacement that has expired or is not yet valid hides nothing; a suppressed one does, for what it replaced
+        is out of date all the same. Of a cycle, the member learned last (then of the greatest id) survives; while that
+        one is not valid, the last valid one before it does.
+        """
+        columns = self.columns
+        superseding = self.contents.table.column(contents.SUPERSEDING)
+        if not columns.superseded.any():
+            return np.zeros(len(self), dtype=bool)
+        from_time, until_time = columns.valid_from_time, columns.valid_until_time
+        valid = columns.live & (from_time <= as_of_time) & ((until_time == NO_TIME) | (until_time > as_of_time))
+        return hidden(superseding, valid)
+
+    def next_expiry(self, as_of_time: Micros) -> Micros | None:
+        """The next time after `as_of_time` at which a memory becomes valid or expires, or None."""
+        columns = self.columns
+        ahead = [
+            int(times[coming].min())
+            for times in (columns.valid_from_time, columns.valid_until_time)
+            if (coming := columns.live & (times > as_of_time)).any()
+        ]
+        return min(ahead, default=None)
+
+    def _cosines(self, task_vector: vectors.Vectors | None) -> NDArray[np.float64]:
+        matrix = self.contents.table.column(contents.VECTOR)
+        if task_vector is None or not matrix.shape[1]:
+            return np.zeros(len(self))
+        inverse = self.contents.table.column(contents.INVERSE_LENGTH)
+        return vectors.cosines(matrix, inverse, vectors.snap(task_vector)[0])
+
+    def _term(self, token: Token) -> TermMatch:
+        rows, counts = self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)
+        return TermMatch(token.term, self._idf(len(rows)), rows, counts, token.is_stop_word)
+
+    def _handle(self, kind: str, value: str) -> TermMatch:
+        rows, counts = self.contents.marks.find(("handle", kind, value), self.columns.live, self.contents.all_live)
+        return TermMatch(f"{kind}:{value}", self._idf(len(rows)), rows, counts)
+
+    def _idf(self, bearing: int) -> float:
+        return inverse_document_frequency(self.contents.live_count, bearing)
+
+
+def snapshot_from(state: NamespaceState) -> Snapshot:
+    """The snapshot of what the store holds."""
+    change = Change(state.namespace, state.score_version, upserted=state.memories, uses=state.uses)
+    return Snapshot(changing.changed(changing.empty(), change))
+
+
+def snapshot_of(memories: Iterable[Memory]) -> Snapshot:
+    """The snapshot of a caller's own list, without a store. Of memories with the same id the last counts.
+
+    Memories without a key get negative ones, which no stored memory has.
+    """
+    keyed = tuple(
+        memory if memory.key else replace(memory, key=-number) for number, memory in enumerate(memories, start=1)
+    )
+    return Snapshot(changing.changed(changing.empty(), Change("", 0, upserted=keyed)))
+
+
+def empty_snapshot(score_version: int = 0) -> Snapshot:
+    """The snapshot of a namespace without memories."""
+    return Snapshot(changing.empty(score_version))

@@ -1,0 +1,131 @@
+"""Whom a task asks about: names it knows from subject fields and speakers, and names that many memories mention."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.retrieval.lexical import InvertedIndex
+from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
+
+Mask = NDArray[np.bool_]
+Mark = tuple[Any, ...]
+
+FEWEST_BEARERS = 5
+SHARE_OF_BEARERS = 0.05
+"""A speaker or a mentioned name counts from this many memories on, and from this share of all."""
+NEARLY_ALWAYS = 0.9
+"""A word that memories write with a capital this often is a name, also in a task that is all lower case."""
+LONGEST_NAME = 5
+"""Words of a subject or speaker that a task may name."""
+LONGEST_RUN = 8
+"""Characters of a name in a script without spaces."""
+
+_PREFIX = re.compile(r"([^:\n]{1,40}):\s")
+_NAME_WORD = re.compile(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
+
+
+class _Word(NamedTuple):
+    text: str
+    is_capital: bool
+    is_unspaced: bool
+
+
+class Subjects(NamedTuple):
+    """Rows that bear whom the task asks about, each shape (n,)."""
+
+    field: Mask
+    prefix: Mask
+    mention: Mask
+
+
+def name_marks(content: str, subject: str) -> Iterator[Mark]:
+    """What one memory says of names: its subject, its speaker, and its words with a capital."""
+    if subject:
+        yield from _name_marks("of subject", _words(subject))
+    if (prefix := _PREFIX.match(content)) is not None:
+        yield from _name_marks("of speaker", _words(prefix[1]))
+    for word in _words(content):
+        if word.is_capital and not is_stop_word(word.text):
+            yield ("capital", word.text)
+
+
+def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> Subjects:
+    """Marks the rows that bear whom `task` asks about. `live` is the mask of the snapshot's n rows."""
+    n = len(live)
+    fewest = max(FEWEST_BEARERS, SHARE_OF_BEARERS * int(np.count_nonzero(live)))
+    found = Subjects(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
+    words = _words(task)
+    known: set[str] = set()
+    for name in _candidates(words):
+        for part in ("whole", "first"):
+            rows, _ = marks.find(("of subject", part, name), live)
+            speaking, _ = marks.find(("of speaker", part, name), live)
+            found.field[rows] = True
+            if len(speaking) >= fewest:
+                found.prefix[speaking] = True
+            if len(rows) or len(speaking) >= fewest:
+                known.add(name)
+    for name in known:
+        bearing = np.ones(n, bool)
+        for term in {token.term for token in tokenize(name)}:
+            bears = np.zeros(n, bool)
+            bears[terms.find(term, live)[0]] = True
+            bearing &= bears
+        found.mention[bearing] = True
+    for word in {word for word in words if not word.is_unspaced and not is_stop_word(word.text)}:
+        rows, _ = marks.find(("capital", word.text), live)
+        if len(rows) >= fewest and (word.is_capital or _is_name(word.text, len(rows), terms, live)):
+            found.mention[rows] = True
+    return found
+
+
+def _is_name(word: str, with_capital: int, terms: InvertedIndex[str], live: Mask) -> bool:
+    bearing = max((len(terms.find(token.term, live)[0]) for token in tokenize(word)), default=0)
+    return with_capital >= NEARLY_ALWAYS * bearing
+
+
+def _words(text: str) -> list[_Word]:
+    found = []
+    for match in _NAME_WORD.finditer(normalize(text)):
+        word = match[1] or match[2]
+        is_capital = len(word) > 1 and word[0].isupper() and word[1:].islower()
+        found.append(_Word(fold(word), is_capital, match[1] is None))
+    return found
+
+
+def _name_marks(source: str, words: list[_Word]) -> Iterator[Mark]:
+    """The whole name, and the first of several words if that is a name by itself: `Ann` of `Ann Smith`, but not
+    `billing` of `billing service`."""
+    if 0 < len(words) <= LONGEST_NAME:
+        yield (source, "whole", _join(words))
+        if len(words) > 1 and not is_stop_word(words[0].text) and all(w.is_capital or w.is_unspaced for w in words):
+            yield (source, "first", words[0].text)
+
+
+def _join(words: list[_Word]) -> str:
+    return ("" if all(word.is_unspaced for word in words) else " ").join(word.text for word in words)
+
+
+def _candidates(words: list[_Word]) -> set[str]:
+    """Everything in a task that may be a name: one to five words in a row; in scripts without spaces any short run.
+
+    A name that is also a stop word (Will, May) must have its capital, and not because it begins the task.
+    """
+    names = set()
+    for at, word in enumerate(words):
+        if not is_stop_word(word.text) or (word.is_capital and at > 0):
+            names.add(word.text)
+        names.update(_join(words[at:end]) for end in range(at + 2, min(at + LONGEST_NAME, len(words)) + 1))
+        if word.is_unspaced:
+            run = word.text
+            names.update(
+                run[start : start + size]
+                for start in range(len(run))
+                for size in range(2, min(LONGEST_RUN, len(run)) + 1)
+            )
+    return names

@@ -1,0 +1,521 @@
+"""A snapshot moved on by changes equals one built afresh; snapshots in use never change."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from sidecar.domain import Change, Context, Filter, Memory, NamespaceState, UseCounts
+from sidecar.errors import InvalidRequestError
+from sidecar.features.view import NO_TIME, Columns
+from sidecar.retrieval import changing
+from sidecar.retrieval.snapshot import Snapshot, empty_snapshot, snapshot_from, snapshot_of
+from sidecar.retrieval.tokenizer import is_stop_word, tokenize
+
+TASKS = ("What did Ann deploy with rotateApiKey?", "OPS-1234 猫", "bob's release notes")
+CONTEXT = Context(goals=("ship the release",), files=("svc/auth-gw/rotate.py",))
+FILTERS = (
+    Filter(),
+    Filter(kinds=frozenset({"decision", "own"})),
+    Filter(any_tags=frozenset({"x", "y"}), create_time_from=3),
+    Filter(all_tags=frozenset({"x", "y"}), update_time_until=4),
+    Filter(ids=frozenset({"a", "b", "nobody"}), exclude_ids=frozenset({"b"})),
+    Filter(source_threads=frozenset({"t1"}), subjects=frozenset({"Ann"})),
+)
+TIMES = (0, 3, 7)
+
+
+def picture(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything a reader can see, by id, so that rows do not matter."""
+    columns = snapshot.columns
+    live = np.flatnonzero(columns.live).tolist()
+    ids = {row: columns.ids[row] for row in live}
+    seen: dict[str, Any] = {"version": snapshot.score_version, "live": snapshot.live_count}
+    for name in Columns.__slots__:
+        if name in ("ids", "kinds", "kind", "live", "previous_row", "next_row"):
+            continue
+        values = getattr(columns, name)
+        seen[name] = {ids[row]: values[row].tobytes() for row in live}
+    seen["kind"] = {ids[row]: columns.kinds[columns.kind[row]] for row in live}
+    for name in ("previous_row", "next_row"):
+        linked = getattr(columns, name)
+        seen[name] = {ids[row]: ids[int(linked[row])] if linked[row] >= 0 else None for row in live}
+    seen["memories"] = {ids[row]: snapshot.memories[row] for row in live}
+    seen["rows"] = dict(snapshot.row_of_id) == {ids[row]: row for row in live}
+    for task in TASKS:
+        text = snapshot.match(task, np.array([3.0, -1.0, 2.0], np.float32), CONTEXT)
+        seen[task] = {
+            "words": text.words,
+            "mean": text.mean_length,
+            "rows": {
+                ids[row]: (
+                    text.cosine[row].tobytes(),
+                    text.lengths[row],
+                    bool(text.subject_field[row]),
+                    bool(text.subject_prefix[row]),
+                    bool(text.subject_mention[row]),
+                )
+                for row in live
+            },
+            "terms": [
+                (
+                    term.term,
+                    term.idf,
+                    term.is_stop_word,
+                    {ids[int(r)]: int(c) for r, c in zip(term.rows, term.counts, strict=True)},
+                )
+                for term in (*text.terms, *text.handles, *text.context_terms)
+            ],
+        }
+    seen["filters"] = [
+        sorted(ids[row] for row in np.flatnonzero(snapshot.filter_mask(wanted)).tolist()) for wanted in FILTERS
+    ]
+    for as_of in TIMES:
+        hidden = snapshot.superseded_at(as_of)
+        seen[f"superseded at {as_of}"] = sorted(ids[row] for row in live if hidden[row])
+        seen[f"expiry after {as_of}"] = snapshot.next_expiry(as_of)
+    return seen
+
+
+IDS = st.sampled_from("abcdef")
+CONTENTS = st.sampled_from(
+    (
+        "Ann: I deploy with rotateApiKey today",
+        "Ann: the release notes are in svc/auth-gw/rotate.py",
+        "Bob: OPS-1234 is done, OPS-1234!",
+        "Bob's release, 猫が好き",
+        "the of and",
+        "🧠",
+    )
+)
+OPTIONAL_TIMES = st.none() | st.integers(0, 9)
+MEMORIES = st.builds(
+    Memory,
+    id=IDS,
+    content=CONTENTS,
+    kind=st.sampled_from(("fact", "decision", "own")),
+    create_time=st.integers(0, 5),
+    update_time=st.integers(0, 5),
+    valid_from_time=OPTIONAL_TIMES,
+    valid_until_time=OPTIONAL_TIMES,
+    superseded_by=st.sampled_from(("", "", "a", "b", "c", "d")),
+    source_thread=st.sampled_from(("", "t1", "t2")),
+    source_sequence=st.none() | st.integers(0, 3),
+    subject=st.sampled_from(("", "Ann", "Ann Smith")),
+    tags=st.sampled_from(((), ("x",), ("x", "y"))),
+    metadata=st.sampled_from(({}, {"n": 1.0}, {"n": True})),
+    relevance=st.none() | st.floats(0, 1),
+    importance_override=st.none() | st.floats(0, 1),
+    importance_content=st.none() | st.floats(0, 1),
+    pinned=st.booleans(),
+    suppressed=st.booleans(),
+    tokens=st.integers(1, 9),
+)
+VECTORS = st.none() | st.sampled_from(((1.0, 2.0, 3.0), (-4.0, 0.5, 0.0), (0.0, 0.0, 1e-3)))
+COUNTS = st.builds(
+    lambda used, more, when: UseCounts(used, used + more, int(used), int(used + more), when),
+    st.floats(0, 9),
+    st.floats(0, 9),
+    OPTIONAL_TIMES,
+)
+
+
+class Moving(RuleBasedStateMachine):
+    """Random changes; the store's truth is a dict."""
+
+    @initialize()
+    def start(self) -> None:
+        self.memories: dict[int, Memory] = {}
+        self.uses: dict[int, UseCounts] = {}
+        self.next_key = 1
+        self.version = 0
+        self.snapshot = empty_snapshot()
+        self.kept: list[tuple[Snapshot, dict[str, Any]]] = []
+
+    def key_of(self, memory_id: str) -> int | None:
+        return next((key for key, memory in self.memories.items() if memory.id == memory_id), None)
+
+    def commit(self, change: Change) -> None:
+        self.version = change.score_version
+        self.snapshot = self.snapshot.apply(change)
+
+    def change(self, **parts: Any) -> Change:
+        return Change("ns", self.version + 1, **parts)
+
+    @rule(given=st.lists(st.tuples(MEMORIES, VECTORS), min_size=1, max_size=4, unique_by=lambda pair: pair[0].id))
+    def upsert(self, given: list[tuple[Memory, tuple[float, ...] | None]]) -> None:
+        written = []
+        for memory, vector in given:
+            key = self.key_of(memory.id)
+            if key is None:
+                key, self.next_key = self.next_key, self.next_key + 1
+            embedding = None if vector is None else np.array(vector, np.float32)
+            memory = replace(memory, key=key, embedding=embedding)
+            self.memories[key] = memory
+            written.append(memory)
+        self.commit(self.change(upserted=tuple(written)))
+
+    @precondition(lambda self: self.memories)
+    @rule(
+        data=st.data(),
+        pinned=st.booleans(),
+        importance=st.none() | st.floats(0, 1),
+        kind=st.sampled_from(("fact", "new")),
+    )
+    def rewrite_without_text(self, data: st.DataObject, pinned: bool, importance: float | None, kind: str) -> None:
+        key = data.draw(st.sampled_from(sorted(self.memories)))
+        memory = replace(self.memories[key], pinned=pinned, importance_use=importance, kind=kind, update_time=6)
+        self.memories[key] = memory
+        self.commit(self.change(upserted=(memory,)))
+
+    @precondition(lambda self: self.memories)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        keys = data.draw(st.sets(st.sampled_from(sorted(self.memories)), min_size=1, max_size=3))
+        for key in keys:
+            del self.memories[key]
+            self.uses.pop(key, None)
+        self.commit(self.change(deleted_keys=tuple(keys)))
+
+    @precondition(lambda self: self.memories)
+    @rule(data=st.data(), counts=COUNTS, marks=st.tuples(st.integers(0, 2), st.integers(0, 2)))
+    def use_and_rate(self, data: st.DataObject, counts: UseCounts, marks: tuple[int, int]) -> None:
+        key = data.draw(st.sampled_from(sorted(self.memories)))
+        self.uses[key] = counts
+        self.memories[key] = replace(self.memories[key], helpful=marks[0], unhelpful=marks[1])
+        self.commit(self.change(uses={key: counts, 999: counts}, ratings={key: marks, 999: marks}))
+
+    @rule()
+    def purge(self) -> None:
+        self.memories.clear()
+        self.uses.clear()
+        self.commit(self.change(purged=True))
+
+    @rule()
+    def keep(self) -> None:
+        self.kept.append((self.snapshot, picture(self.snapshot)))
+
+    @precondition(lambda self: self.kept)
+    @rule(data=st.data(), memory=MEMORIES)
+    def branch_off_an_older_one(self, data: st.DataObject, memory: Memory) -> None:
+        older, seen = data.draw(st.sampled_from(self.kept))
+        branch = older.apply(Change("ns", 99, upserted=(replace(memory, key=500),)))
+        assert branch.row_of_id[memory.id] in np.flatnonzero(branch.columns.live)
+        assert picture(older) == seen
+
+    @rule()
+    def fail_halfway(self) -> None:
+        bad = Memory(id="z", content="bad", key=900, embedding=np.full(3, np.nan, np.float32))
+        good = Memory(id="a", content="good", key=self.key_of("a") or 901)
+        with pytest.raises(ValueError, match="finite"):
+            self.snapshot.apply(self.change(upserted=(good, bad)))
+
+    @invariant()
+    def equals_a_rebuild(self) -> None:
+        state = NamespaceState("ns", self.version, tuple(self.memories.values()), dict(self.uses))
+        assert picture(self.snapshot) == picture(snapshot_from(state))
+
+    def teardown(self) -> None:
+        for snapshot, seen in getattr(self, "kept", ()):
+            assert picture(snapshot) == seen
+
+
+@pytest.fixture(autouse=True)
+def early_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dead rows are cleared out early, so that few steps reach it."""
+    monkeypatch.setattr(changing, "FEWEST_DEAD_ROWS", 3)
+
+
+class TestMoving(Moving.TestCase):  # type: ignore[misc]  # a class made at run time
+    """Any sequence of changes leaves what a rebuild from the store would give, bit for bit."""
+
+    settings = settings(max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def test_statistics_are_those_of_live_memories() -> None:
+    """After many rewrites and deletions, idf and mean length count living memories only."""
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "the", "of", "zeta"]
+    snapshot = empty_snapshot()
+    texts: dict[int, str] = {}
+    for step in range(1, 200):
+        key = step % 37 + 1
+        texts[key] = " ".join(words[(step * k) % len(words)] for k in range(1, 2 + step % 9))
+        snapshot = snapshot.apply(Change("ns", 2 * step, upserted=(Memory(id=f"m{key}", content=texts[key], key=key),)))
+        if step % 5 == 0 and texts.pop(gone := (step * 7) % 37 + 1, None):
+            snapshot = snapshot.apply(Change("ns", 2 * step + 1, deleted_keys=(gone,)))
+    counts = {key: Counter(token.term for token in tokenize(text)) for key, text in texts.items()}
+    lengths = [sum(c for term, c in count.items() if not is_stop_word(term)) for count in counts.values()]
+    match = snapshot.match("alpha beta gamma the unseen", None)
+    assert match.mean_length == sum(lengths) / len(lengths)
+    for term in match.terms:
+        bearing = sum(term.term in count for count in counts.values())
+        assert len(term.rows) == bearing
+        assert term.idf == math.log(1 + (len(texts) - bearing + 0.5) / (bearing + 0.5)) > 0
+        assert (np.diff(term.rows) > 0).all()
+
+
+def test_a_deleted_id_written_again_inherits_nothing() -> None:
+    """Neither vector nor uses nor text of a deleted memory attach to its id when it is used again."""
+    first = Memory(id="r1", content="ferry timetable", key=1, embedding=np.array([1, 0], np.float32))
+    control = Memory(id="r2", content="ferry prices", key=2, embedding=np.array([0.9, 0.1], np.float32))
+    snapshot = snapshot_from(NamespaceState("ns", 1, (first, control), {1: UseCounts(2, 2, 2, 2, 5)}))
+    snapshot = snapshot.apply(Change("ns", 2, deleted_keys=(1,)))
+    again = Memory(id="r1", content="lasagne recipe", key=3, embedding=np.array([0, 1], np.float32))
+    snapshot = snapshot.apply(Change("ns", 3, upserted=(again,)))
+    row = snapshot.row_of_id["r1"]
+    match = snapshot.match("ferry", np.array([1, 0], np.float32))
+    assert match.cosine[row] == 0 < match.cosine[snapshot.row_of_id["r2"]]
+    assert match.terms[0].rows.tolist() == [snapshot.row_of_id["r2"]]
+    assert snapshot.columns.used[row] == 0
+    assert snapshot.columns.last_use_time[row] == NO_TIME
+
+
+def test_a_rewrite_keeps_the_uses_of_its_key() -> None:
+    """A memory whose text is rewritten keeps what use says of it."""
+    memory = Memory(id="a", content="one", key=1)
+    snapshot = snapshot_from(NamespaceState("ns", 1, (memory,), {1: UseCounts(2, 3, 2, 3, 5)}))
+    snapshot = snapshot.apply(Change("ns", 2, upserted=(replace(memory, content="two"),)))
+    assert snapshot.columns.seen[snapshot.row_of_id["a"]] == 3
+
+
+def test_three_updates_in_a_row_leave_one_memory() -> None:
+    """Updating an id again and again leaves one living row that is always found."""
+    snapshot = empty_snapshot()
+    for version in range(1, 30):
+        snapshot = snapshot.apply(Change("ns", version, upserted=(Memory(id="a", content=f"text {version}", key=1),)))
+        assert snapshot.live_count == 1
+        assert snapshot.match(f"text {version}", None).terms[1].rows.tolist() == [snapshot.row_of_id["a"]]
+    assert len(snapshot) < 20
+
+
+@pytest.mark.parametrize(
+    ("links", "as_of", "expected"),
+    [
+        ({"a": "b", "b": "c", "c": ""}, 0, {"a", "b"}),
+        ({"a": "b", "b": "a"}, 0, {"a"}),
+        ({"a": "a"}, 0, set()),
+        ({"a": "gone"}, 0, set()),
+        ({"x": "a", "a": "b", "b": "c", "c": "a"}, 0, {"x", "a", "b"}),
+        ({"a": "late", "late": ""}, 0, set()),
+        ({"a": "late", "late": ""}, 50, {"a"}),
+        ({"a": "short", "short": ""}, 5, {"a"}),
+        ({"a": "short", "short": ""}, 10, set()),
+        ({"a": "short", "short": "late", "late": ""}, 50, {"a", "short"}),
+        ({"a": "short", "short": "a"}, 50, set()),
+    ],
+)
+def test_what_replaces_a_memory_hides_it_while_it_is_valid(
+    links: dict[str, str], as_of: int, expected: set[str]
+) -> None:
+    """Chains hide all but their end, cycles all but the member learned last; an invalid replacement hides nothing."""
+    memories = [
+        Memory(
+            id=name,
+            content=name,
+            key=number,
+            create_time=number,
+            superseded_by=to,
+            valid_from_time=20 if name == "late" else None,
+            valid_until_time=10 if name == "short" else None,
+        )
+        for number, (name, to) in enumerate(links.items(), 1)
+    ]
+    snapshot = snapshot_from(NamespaceState("ns", 1, tuple(memories), {}))
+    hidden = snapshot.superseded_at(as_of)
+    assert {name for name in links if hidden[snapshot.row_of_id[name]]} == expected
+
+
+def test_of_a_cycle_learned_at_once_the_greatest_id_survives() -> None:
+    """Ties in a cycle go by id."""
+    snapshot = snapshot_of([Memory(id=a, content=a, superseded_by=b) for a, b in ("xz", "yx", "zy")])
+    assert [snapshot.columns.superseded[snapshot.row_of_id[name]] for name in "xyz"] == [True, True, False]
+
+
+def test_a_chain_of_thousands_is_followed() -> None:
+    """A memory rewritten thousands of times over shows its last version only."""
+    memories = [Memory(id=f"{n}", content="x", superseded_by=f"{n + 1}") for n in range(5000)]
+    snapshot = snapshot_of([*memories, Memory(id="5000", content="x")])
+    assert int(snapshot.superseded_at(0).sum()) == 5000
+    looped = snapshot_of([*memories, Memory(id="5000", content="x", superseded_by="0")])
+    assert int(looped.superseded_at(0).sum()) == 5000
+
+
+def test_neighbours_follow_sequence_then_time_then_id() -> None:
+    """Order in a thread: by sequence; those without after them, by time, then id."""
+    snapshot = snapshot_of(
+        [
+            Memory(id="late", content="x", source_thread="t", create_time=9),
+            Memory(id="b", content="x", source_thread="t", create_time=5),
+            Memory(id="a", content="x", source_thread="t", create_time=5),
+            Memory(id="second", content="x", source_thread="t", source_sequence=2),
+            Memory(id="first", content="x", source_thread="t", source_sequence=-1, create_time=99),
+            Memory(id="other", content="x", source_thread="u"),
+            Memory(id="alone", content="x"),
+        ]
+    )
+    at, order = snapshot.row_of_id["first"], []
+    while at >= 0:
+        order.append(snapshot.columns.ids[at])
+        at = int(snapshot.columns.next_row[at])
+    assert order == ["first", "second", "a", "b", "late"]
+    assert snapshot.columns.previous_row[snapshot.row_of_id["alone"]] == -1
+
+
+def _meta(snapshot: Snapshot, **wanted: Any) -> list[str]:
+    mask = snapshot.filter_mask(Filter(metadata_equals={k.replace("__", "."): v for k, v in wanted.items()}))
+    return sorted(snapshot.columns.ids[row] for row in np.flatnonzero(mask).tolist())
+
+
+def test_metadata_is_compared_exactly_and_by_type() -> None:
+    """true is not 1, "1" is not 1, 1 is 1.0, prefixes do not match, and dots reach inside."""
+    values: dict[str, Any] = {
+        "int": 1,
+        "float": 1.0,
+        "bool": True,
+        "text": "1",
+        "null": None,
+        "list": [1, True],
+        "dict": {"b": {"c": "crew"}},
+        "longer": {"b": {"c": "crew2"}},
+    }
+    snapshot = snapshot_of([Memory(id=name, content="x", metadata={"a": value}) for name, value in values.items()])
+    assert _meta(snapshot, a=1) == ["float", "int"]
+    assert _meta(snapshot, a=True) == ["bool"]
+    assert _meta(snapshot, a="1") == ["text"]
+    assert _meta(snapshot, a=None) == ["null"]
+    assert _meta(snapshot, a=[1.0, True]) == ["list"]
+    assert _meta(snapshot, a=[1, 1]) == []
+    assert _meta(snapshot, a={"b": {"c": "crew"}}) == ["dict"]
+    assert _meta(snapshot, a__b__c="crew") == ["dict"]
+
+
+def test_an_unknown_metadata_key_is_an_error_that_names_near_ones() -> None:
+    """A misspelt key is refused, and a key counts as known only while a living memory bears it."""
+    snapshot = snapshot_of([Memory(id="a", content="x", metadata={"project": "p", "deep": {"er": 1}}, key=1)])
+    with pytest.raises(InvalidRequestError) as caught:
+        _meta(snapshot, projct="p")
+    (violation,) = caught.value.violations
+    assert violation.field == "filter.metadata_equals"
+    assert "'projct'" in violation.description
+    assert "'project'" in violation.description
+    without = snapshot.apply(Change("", 1, upserted=(Memory(id="a", content="x", key=1),)))
+    with pytest.raises(InvalidRequestError, match="project"):
+        _meta(without, project="p")
+    assert _meta(empty_snapshot(), project="p") == []
+
+
+def test_a_rewrite_that_only_changes_a_metadata_type_is_seen() -> None:
+    """1 -> true is a change, though Python calls them equal."""
+    snapshot = snapshot_of([Memory(id="a", content="x", metadata={"n": 1}, key=1)])
+    snapshot = snapshot.apply(Change("", 1, upserted=(Memory(id="a", content="x", metadata={"n": True}, key=1),)))
+    assert _meta(snapshot, n=True) == ["a"]
+    assert _meta(snapshot, n=1) == []
+
+
+def test_next_expiry_is_the_first_time_after() -> None:
+    """Becoming valid and expiring both count, the moment itself does not."""
+    snapshot = snapshot_of(
+        [Memory(id="a", content="x", valid_from_time=5, valid_until_time=9), Memory(id="b", content="x")]
+    )
+    assert [snapshot.next_expiry(at) for at in (0, 5, 8, 9)] == [5, 9, 9, None]
+
+
+def test_other_use_counts_leave_the_snapshot_and_its_line_alone() -> None:
+    """A view with the uses of another time neither changes the snapshot nor what is made from it next."""
+    memories = (Memory(id="a", content="x", key=1), Memory(id="b", content="x", key=2))
+    snapshot = snapshot_from(NamespaceState("ns", 1, memories, {1: UseCounts(1, 1, 1, 1, 5)}))
+    before = picture(snapshot)
+    other = snapshot.with_uses({2: UseCounts(3, 4, 3, 4, 7)})
+    assert other.columns.used.tolist() == [0, 3]
+    branch = other.apply(Change("ns", 2, upserted=(Memory(id="c", content="x", key=3),)))
+    moved = snapshot.apply(Change("ns", 2, upserted=(Memory(id="d", content="x", key=4),)))
+    assert picture(snapshot) == before
+    assert sorted(branch.row_of_id) == ["a", "b", "c"]
+    assert sorted(moved.row_of_id) == ["a", "b", "d"]
+
+
+def test_a_caller_s_own_list_needs_no_keys() -> None:
+    """Inline candidates are told apart without keys, and none gets the key of a stored memory."""
+    snapshot = snapshot_of([Memory(id=name, content=f"{name} note") for name in "abc"])
+    assert snapshot.live_count == 3
+    assert len(set(snapshot.columns.key.tolist())) == 3
+    assert (snapshot.columns.key < 0).all()
+
+
+def test_near_duplicates_are_found_by_row() -> None:
+    """Rows that say the same are recognised, in any case and punctuation."""
+    snapshot = snapshot_of(
+        [Memory(id=t, content=t) for t in ("The limit is 500.", "the limit is 500", "The limit is 600.")]
+    )
+    assert snapshot.says_the_same(0, 1)
+    assert not snapshot.says_the_same(0, 2)
+
+
+def test_text_of_a_deleted_memory_is_gone_from_the_next_snapshot() -> None:
+    """A deleted memory's content cannot be read from the snapshot after."""
+    snapshot = snapshot_from(NamespaceState("ns", 1, (Memory(id="a", content="secret", key=1),), {}))
+    after = snapshot.apply(Change("ns", 2, deleted_keys=(1,)))
+    assert [memory.content for memory in after.memories] == [""]
+    assert snapshot.memories[0].content == "secret"
+
+
+def test_an_empty_namespace_matches_nothing() -> None:
+    """No memories, no rows, no error."""
+    match = empty_snapshot().match("anything OPS-1", np.array([1, 0], np.float32))
+    assert match.cosine.shape == (0,)
+    assert [term.idf > 0 for term in match.terms]
+
+
+def _versions() -> Iterator[Change]:
+    for version in range(1, 400):
+        key = version % 50 + 1
+        memory = Memory(
+            id=f"m{key}", content=f"release {version} note", key=key, embedding=np.array([version, 1], np.float32)
+        )
+        yield Change("ns", version, upserted=(memory,), uses={key: UseCounts(1, 1, 1, 1, version)})
+        if version % 3 == 0:
+            yield Change("ns", version, deleted_keys=(key,))
+
+
+def test_readers_of_old_snapshots_are_undisturbed_by_a_writer() -> None:
+    """While a writer changes the namespace, every reader sees one consistent state, and the same one again."""
+    published = [empty_snapshot()]
+    done = threading.Event()
+    faults: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                snapshot = published[-1]
+                first, second = (snapshot.match("release note", np.array([1, 1], np.float32)) for _ in range(2))
+                live = set(np.flatnonzero(snapshot.columns.live).tolist())
+                assert set(first.terms[0].rows.tolist()) == live
+                assert first.cosine.tobytes() == second.cosine.tobytes()
+                for row in live:
+                    assert snapshot.memories[row].id == snapshot.columns.ids[row]
+                    assert snapshot.row_of_id[snapshot.columns.ids[row]] == row
+        except BaseException as fault:
+            faults.append(fault)
+            raise
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        for change in _versions():
+            published.append(published[-1].apply(change))
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert not faults
