@@ -15,7 +15,7 @@ import numpy as np
 
 from sidecar.domain import Filter, LeftOutReason, Packet
 from sidecar.errors import MemoryNotFoundError
-from sidecar.features import FEATURE_NAMES, NO_TIME, Columns
+from sidecar.features import FEATURE_NAMES, Columns
 from sidecar.ranking.gates import GATES, PASSED, gate_codes
 from sidecar.ranking.packing import SLOT_SHARE_INVERSE
 from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
@@ -298,6 +298,4 @@ def _plain(value: Any) -> Any:
 
 
 def _change(path: str, old: Any, new: Any, words: str) -> Change:
-    if old in (NO_TIME, np.iinfo(np.int64).max):
-        old = None
     return Change(path, json.dumps(old, default=str), json.dumps(new), words[0].upper() + words[1:])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import LeftOutReason, Micros
-from sidecar.features import Columns
+from sidecar.features import NO_TIME, Columns
 
 PASSED = 0
 
@@ -36,7 +36,7 @@ def gate_codes(
         ~allowed if allowed is not None else None,
         columns.suppressed,
         columns.unhelpful > 0,
-        columns.valid_until_time <= as_of,
+        (columns.valid_until_time != NO_TIME) & (columns.valid_until_time <= as_of),
         columns.valid_from_time > as_of,
         superseded,
     )

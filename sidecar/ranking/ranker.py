@@ -124,9 +124,9 @@ class Ranker:
         once = None
         if request.request_id and not request.dry_run:
             once = Once("Rank", request.request_id, request.payload_hash, lambda packet_id: packet_id.encode())
-            known = self._store.recall(request.namespace, once, self._clock())
+            known = self._store.answered(request.namespace, once, self._clock())
             if known is not None:
-                return self.replay(request.namespace, known.response.decode())
+                return self.replay(request.namespace, known.response.decode(), request.candidates)
         occasion = self.prepare(request, check)
         answer = self._answer(occasion, "" if request.dry_run else self._new_packet_id())
         check()
@@ -144,13 +144,16 @@ class Ranker:
             )
             return self._answer(undrawn, "")
         if isinstance(logged, Replayed):  # another call with the same request_id was faster
-            return self.replay(request.namespace, logged.response.decode())
+            return self.replay(request.namespace, logged.response.decode(), request.candidates)
         return answer
 
-    def replay(self, namespace: str, packet_id: str) -> RankAnswer:
-        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left."""
+    def replay(self, namespace: str, packet_id: str, candidates: tuple[Memory, ...] | None = None) -> RankAnswer:
+        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left.
+
+        `candidates` are those of a repeated request that brought its own list, of which the store knows only ids.
+        """
         packet = self._store.get_packet(namespace, packet_id).packet
-        snapshot = self._namespaces.get(namespace)
+        snapshot = self._namespaces.get(namespace) if candidates is None else snapshot_of(candidates)
         memories = {}
         for item in packet.items:
             row = snapshot.row_of_id.get(item.memory_id)
