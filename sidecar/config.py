@@ -22,6 +22,8 @@ ENVIRONMENT_PREFIX = "MEMORY_RANKER_"
 FILE_VARIABLE = "MEMORY_RANKER_CONFIG"
 SOCKET_PATH_BYTES = 107
 """The longest path that a Unix socket can be bound to."""
+WEIGHTS_KEYS = ("features", "caps", "use_family_cap", "half_life_days")
+"""What a [weights.NAME] table may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,8 @@ class Settings:
         metadata=_about(_whole(1, 1024), "long streams at a time; they never take the threads of calls", "threads"),
     )
     max_message_bytes: int = field(
-        default=4_194_304, metadata=_about(_whole(65_536, 67_108_864), "largest message that is taken or sent", "bytes")
+        default=4_194_304,
+        metadata=_about(_whole(1_048_576, 67_108_864), "largest message that is taken or sent", "bytes"),
     )
     drain_seconds: float = field(
         default=10.0,
@@ -298,14 +301,29 @@ def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], Mappi
         if "active" in presets:
             table["weights"] = presets.pop("active")
         for name, preset in presets.items():
-            if not isinstance(preset, dict):
-                raise SettingsError(
-                    f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
-                )
+            _check_shape(path, name, preset)
     for name in table:
         if name not in FIELDS:
             raise SettingsError(f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}")
     return table, presets
+
+
+def _check_shape(path: Path, name: str, preset: Any) -> None:
+    """Refuses weights that are not written as weights are; what their numbers may be is the weights' own matter."""
+    if not isinstance(preset, dict):
+        raise SettingsError(
+            f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
+        )
+    for key, value in preset.items():
+        at = f"weights.{name}.{key}"
+        if key not in WEIGHTS_KEYS:
+            raise SettingsError(f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}")
+        numbers = [value] if key == "use_family_cap" else value.values() if isinstance(value, dict) else [None]
+        if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
+            raise SettingsError(
+                f"{at} in {path} is {value!r}: it must be "
+                f"{'a number' if key == 'use_family_cap' else 'a table of numbers, as {lexical = 0.5}'}"
+            )
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -18,6 +18,8 @@ from sidecar import errors
 
 DOMAIN = "memoryranker"
 DETAILS_BYTES = 4_096
+ITEM_BYTES = 1_024
+"""For the status of one memory in a batch of a thousand, all of which go into one message."""
 MESSAGE_BYTES = 512
 """Every byte that is not ASCII takes three in the header, so a message in Chinese is 1.5 KiB there."""
 
@@ -38,8 +40,8 @@ _CODES: tuple[tuple[type[errors.RankerError], grpc.StatusCode], ...] = (
 )
 
 
-def status_of(error: errors.RankerError) -> status_pb2.Status:
-    """The status of an error that a caller may see."""
+def status_of(error: errors.RankerError, room: int = DETAILS_BYTES) -> status_pb2.Status:
+    """The status of an error that a caller may see, with as many violations as fit into `room` bytes."""
     code = next((code for kind, code in _CODES if isinstance(error, kind)), Code.INTERNAL)
     metadata = dict(error.metadata)
     details: list[Message] = []
@@ -51,7 +53,7 @@ def status_of(error: errors.RankerError) -> status_pb2.Status:
     if isinstance(error, errors.InvalidRequestError):
         violations = error.violations
         metadata["violations_total"] = str(len(violations))
-    return make_status(code, error.message, error.reason, metadata, details, violations)
+    return make_status(code, error.message, error.reason, metadata, details, violations, room)
 
 
 def make_status(
@@ -61,8 +63,9 @@ def make_status(
     metadata: Mapping[str, str] | None = None,
     details: Sequence[Message] = (),
     violations: Sequence[errors.FieldViolation] = (),
+    room: int = DETAILS_BYTES,
 ) -> status_pb2.Status:
-    """A status with ErrorInfo, the given details, and as many violations as fit into 4 KiB."""
+    """A status with ErrorInfo, the given details, and as many violations as fit into `room` bytes."""
     info = error_details_pb2.ErrorInfo(
         reason=reason, domain=DOMAIN, metadata={key: cut(value, 256) for key, value in (metadata or {}).items()}
     )
@@ -74,7 +77,7 @@ def make_status(
         for each in violations:
             bad.field_violations.add(field=cut(each.field, 256), description=cut(each.description, 512))
             # The Any around it names its type: some 60 bytes.
-            if status.ByteSize() + bad.ByteSize() + 80 > DETAILS_BYTES:
+            if status.ByteSize() + bad.ByteSize() + 80 > room:
                 del bad.field_violations[-1]
                 break
         status.details.append(_packed(bad))

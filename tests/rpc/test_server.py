@@ -21,7 +21,7 @@ from memoryranker.v1 import admin_pb2, admin_pb2_grpc, ranker_pb2, ranker_pb2_gr
 from sidecar.errors import ListenError, StoreLockedError
 from sidecar.rpc.health import SERVICES
 from sidecar.rpc.server import Server
-from tests.rpc.serving import channel_to, serve, settings_for, started
+from tests.serving import channel_to, serve, settings_for, started
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -54,7 +54,7 @@ def ask_status(channel: grpc.Channel) -> admin_pb2.GetStatusResponse:
 
 def test_it_is_not_serving_until_it_is_ready(tmp_path: Path) -> None:
     """While it loads, health says so for every name, and calls are refused as UNAVAILABLE, to be tried again."""
-    with started(f"unix:{tmp_path}/s") as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s") as server, channel_to(server.listen) as channel:
         assert {health_of(channel, name) for name in ("", *SERVICES)} == {NOT_SERVING}
         with pytest.raises(grpc.RpcError) as caught:
             ask_status(channel)
@@ -69,7 +69,7 @@ def test_it_is_not_serving_until_it_is_ready(tmp_path: Path) -> None:
 
 def test_what_is_not_built_says_so(tmp_path: Path) -> None:
     """A method of the API that this version lacks answers UNIMPLEMENTED and names itself."""
-    with started(f"unix:{tmp_path}/s") as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s") as server, channel_to(server.listen) as channel:
         serve(server, Status())
         with pytest.raises(grpc.RpcError) as caught:
             ranker_pb2_grpc.RankerServiceStub(channel).Rank(ranker_pb2.RankRequest(), timeout=5)
@@ -83,7 +83,7 @@ def test_what_is_not_built_says_so(tmp_path: Path) -> None:
 
 def test_reflection_lists_the_services(tmp_path: Path) -> None:
     """Tools that know nothing of the API find its services and messages."""
-    with started(f"unix:{tmp_path}/s") as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s") as server, channel_to(server.listen) as channel:
         stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
         asked = [
             reflection_pb2.ServerReflectionRequest(list_services=""),
@@ -96,7 +96,7 @@ def test_reflection_lists_the_services(tmp_path: Path) -> None:
 
 def test_idle_streams_do_not_hold_up_calls(tmp_path: Path) -> None:
     """With 64 health watches and 64 reflection streams open and idle, two threads still answer calls at once."""
-    with started(f"unix:{tmp_path}/s", threads=2) as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s", threads=2) as server, channel_to(server.listen) as channel:
         serve(server, Status())
         over = threading.Event()
 
@@ -119,7 +119,7 @@ def test_idle_streams_do_not_hold_up_calls(tmp_path: Path) -> None:
 
 def test_streams_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     """One stream too many is told so at once, instead of waiting for another to end."""
-    with started(f"unix:{tmp_path}/s", streams=2) as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s", streams=2) as server, channel_to(server.listen) as channel:
         over = threading.Event()
 
         def ask_and_idle() -> Iterator[reflection_pb2.ServerReflectionRequest]:
@@ -140,7 +140,7 @@ def test_streams_beyond_the_limit_are_refused(tmp_path: Path) -> None:
 
 def test_draining_finishes_what_runs_and_takes_no_more(tmp_path: Path) -> None:
     """A call that runs when the server drains gets its answer; one that comes later is refused."""
-    with started(f"unix:{tmp_path}/s") as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s") as server, channel_to(server.listen) as channel:
         admin = Status()
         serve(server, admin)
         admin.gate.clear()
@@ -149,7 +149,7 @@ def test_draining_finishes_what_runs_and_takes_no_more(tmp_path: Path) -> None:
         )
         assert admin.entered.acquire(timeout=5)
         over = server.drain(10)
-        with channel_to(server) as another, pytest.raises(grpc.RpcError) as caught:
+        with channel_to(server.listen) as another, pytest.raises(grpc.RpcError) as caught:
             ask_status(another)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         assert not over.is_set()
@@ -160,7 +160,7 @@ def test_draining_finishes_what_runs_and_takes_no_more(tmp_path: Path) -> None:
 
 def test_cancelled_calls_give_their_threads_back(tmp_path: Path) -> None:
     """Fifty calls that gave up while they waited for a thread are not worked on later."""
-    with started(f"unix:{tmp_path}/s", threads=2) as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s", threads=2) as server, channel_to(server.listen) as channel:
         admin = Status()
         serve(server, admin)
         admin.gate.clear()
@@ -179,7 +179,7 @@ def test_cancelled_calls_give_their_threads_back(tmp_path: Path) -> None:
 def test_a_second_server_is_refused_and_the_first_lives_on(tmp_path: Path) -> None:
     """Whoever comes second to a socket learns that it is taken; the first is still reached afterwards."""
     listen = f"unix:{tmp_path}/s"
-    with started(listen) as server, channel_to(server) as channel:
+    with started(listen) as server, channel_to(server.listen) as channel:
         serve(server, Status())
         code = (
             "from sidecar.config import resolve\n"
@@ -191,7 +191,7 @@ def test_a_second_server_is_refused_and_the_first_lives_on(tmp_path: Path) -> No
         assert "StoreLockedError: listen is unix:" in second.stderr
         with pytest.raises(StoreLockedError):
             Server(settings_for(listen))
-        with channel_to(server) as another:
+        with channel_to(server.listen) as another:
             assert ask_status(another).server_version == "x"
         assert ask_status(channel).server_version == "x"
 
@@ -201,7 +201,7 @@ def test_the_socket_is_for_its_owner_alone_and_goes_with_the_server(tmp_path: Pa
     path = tmp_path / "new folder%41" / "メモ s"
     before = os.umask(0)
     try:
-        with started(f"unix:{path}") as server, channel_to(server) as channel:
+        with started(f"unix:{path}") as server, channel_to(server.listen) as channel:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
             assert health_of(channel) == NOT_SERVING
@@ -215,7 +215,7 @@ def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    with started(f"unix:{path}") as server, channel_to(server) as channel:
+    with started(f"unix:{path}") as server, channel_to(server.listen) as channel:
         assert health_of(channel) == NOT_SERVING
 
 
@@ -237,7 +237,7 @@ def test_another_programs_socket_or_file_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_taken_port_is_refused(tmp_path: Path) -> None:
     """Two servers never share a port, where every other call would go to the wrong one."""
-    with started("127.0.0.1:0") as server, channel_to(server) as channel:
+    with started("127.0.0.1:0") as server, channel_to(server.listen) as channel:
         assert not server.listen.endswith(":0")
         assert health_of(channel) == NOT_SERVING
         with pytest.raises(ListenError, match="cannot be bound"):

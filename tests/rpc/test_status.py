@@ -15,7 +15,7 @@ from memoryranker.v1 import admin_pb2, admin_pb2_grpc
 from sidecar import errors
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.status import DETAILS_BYTES, status_of
-from tests.rpc.serving import channel_to, serve, started
+from tests.serving import channel_to, serve, started
 
 Code = grpc.StatusCode
 
@@ -160,5 +160,5 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_channel_target_needs_no_client(tmp_path: Path) -> None:
     """A plain channel to the socket's path works: nothing of the protocol is private to our client."""
-    with started(f"unix:{tmp_path}/s") as server, channel_to(server) as channel:
+    with started(f"unix:{tmp_path}/s") as server, channel_to(server.listen) as channel:
         grpc.channel_ready_future(channel).result(timeout=5)

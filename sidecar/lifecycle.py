@@ -1,0 +1,210 @@
+"""The server's life as a story: open -> ready -> drain -> close.
+
+The address is claimed first, so that a second server stops before it touches anything, and health answers NOT_SERVING
+until all memories are in memory. What was opened is closed in the opposite order, also when the start fails halfway.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from sidecar.config import Settings
+from sidecar.domain import Micros
+from sidecar.errors import (
+    EmbedderMismatchError,
+    InvalidRequestError,
+    SettingsError,
+    UnknownWeightsError,
+)
+from sidecar.ranking.ranker import Ranker
+from sidecar.ranking.reserved import ReserveSettings
+from sidecar.retrieval.embedders import Embedder, make_embedder
+from sidecar.retrieval.namespaces import Namespaces
+from sidecar.rpc.admin_service import AdminService, ServerFacts
+from sidecar.rpc.memory_service import MemoryService
+from sidecar.rpc.ranker_service import RankerService
+from sidecar.rpc.server import Server
+from sidecar.store.store import Store
+from sidecar.weights import PRESETS, Weights, WeightsHolder, make_weights
+
+logger = logging.getLogger(__name__)
+
+EMBEDDER = "embedder"
+"""The store's fact that names the embedder it was made with, as name@fingerprint:dimension."""
+PAGE = 1_000
+OF_REQUEST = "request"
+"""The version of weights that came with a request."""
+OF_REQUEST = "request"
+"""The version of weights that came with a request."""
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_BAD_SETTINGS = 2
+EXIT_STORE = 3
+EXIT_ADDRESS = 4
+
+
+def now() -> Micros:
+    """Microseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1000
+
+
+class Sidecar:
+    """One running server with its store. As a context manager it is open inside, and closed after."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], Micros] = now) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._open = ExitStack()
+        self._server: Server | None = None
+
+    @property
+    def listen(self) -> str:
+        """The address for clients, once open: unix:PATH or HOST:PORT."""
+        assert self._server is not None
+        return self._server.listen
+
+    def open(self) -> None:
+        """Claims the address, opens the store, loads every memory, and serves.
+
+        Raises SettingsError, ListenError, or StoreUnavailableError and what derives from it.
+        """
+        settings, start_time = self._settings, self._clock()
+        with ExitStack() as undo:
+            weights = _weights(settings)
+            embedder = make_embedder(settings.embedder)
+            self._server = server = Server(settings)
+            undo.callback(server.close)
+            store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)
+            undo.callback(store.close)
+            _settle_embedder(store, embedder)
+            namespaces = Namespaces(store.load)
+            store.subscribe(namespaces.apply)
+            memory_count = _load_all(store, namespaces)
+            ranker = Ranker(
+                store,
+                namespaces,
+                embedder,
+                weights,
+                self._clock,
+                reserve_settings=_reserve(settings),
+                emotion_namespaces=frozenset(settings.emotion_namespaces),
+            )
+            facts = ServerFacts(
+                listen=server.listen,
+                embedder=f"{embedder.name}@{embedder.fingerprint}",
+                dimension=embedder.dimension,
+                start_time=start_time,
+            )
+            server.serve(
+                RankerService(ranker, store, embedder.dimension, self._clock),
+                MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes),
+                AdminService(store, weights, facts),
+            )
+            # The address goes last, so that no second server finds the store still open.
+            undo.callback(self.drain)
+            self._open = undo.pop_all()
+        seconds = (self._clock() - start_time) / 1e6
+        logger.info("serving on %s: %d memories, ready after %.1f s", server.listen, memory_count, seconds)
+
+    def drain(self) -> None:
+        """Takes no more calls, and returns once those that run have finished or used up `drain_seconds`."""
+        assert self._server is not None
+        if not self._server.drain(self._settings.drain_seconds).wait(self._settings.drain_seconds):
+            logger.warning("calls still ran after %g s and were cut off", self._settings.drain_seconds)
+
+    def close(self) -> None:
+        """Drains, and lets everything go."""
+        self._open.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def run(settings: Settings) -> None:
+    """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
+    stop = threading.Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    with Sidecar(settings):
+        stop.wait()
+        logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
+    logger.info("stopped")
+
+
+def _weights(settings: Settings) -> WeightsHolder:
+    """The shipped weights and those of the settings file, with the active ones chosen."""
+    own = {name: _own(name, table) for name, table in settings.presets.items()}
+    try:
+        return WeightsHolder(settings.weights, own)
+    except UnknownWeightsError as error:
+        raise SettingsError(error.message) from error
+
+
+def _own(name: str, table: Mapping[str, Any]) -> Weights:
+    if name in PRESETS or name == OF_REQUEST:
+        raise SettingsError(f"weights.{name}: the name is taken by weights that are shipped; choose another")
+    try:
+        return make_weights(
+            name,
+            table.get("features", {}),
+            caps=table.get("caps"),
+            use_family_cap=table.get("use_family_cap"),
+            half_life_days=table.get("half_life_days"),
+            path=f"weights.{name}",
+        )
+    except InvalidRequestError as error:
+        raise SettingsError("; ".join(f"{each.field} {each.description}" for each in error.violations)) from error
+
+
+def _reserve(settings: Settings) -> ReserveSettings:
+    return ReserveSettings(
+        min_reported_sessions=settings.reserve_min_reported_sessions,
+        pool_size=settings.reserve_pool_size,
+        floor=settings.reserve_floor,
+        fit_share=settings.reserve_fit_share,
+        epsilon=settings.reserve_epsilon,
+        temperature=settings.reserve_temperature,
+    )
+
+
+def _settle_embedder(store: Store, embedder: Embedder) -> None:
+    """A new store keeps the embedder that it is opened with; another is refused, for vectors of two do not compare."""
+    current = f"{embedder.name}@{embedder.fingerprint}:{embedder.dimension}"
+    known = store.meta(EMBEDDER)
+    if known is None:
+        store.set_meta({EMBEDDER: current.encode()})
+    elif known.decode() != current:
+        name = known.decode().partition("@")[0]
+        raise EmbedderMismatchError(
+            f"the store in {store.folder} holds vectors of {known.decode()}, and embedder is set to {current}: vectors "
+            f"of two embedders do not compare. Start with --embedder {name} and the version of it that made the store, "
+            "or name another folder with --data"
+        )
+
+
+def _load_all(store: Store, namespaces: Namespaces) -> int:
+    """Brings every memory into memory, so that the first call is answered like the next. Returns how many."""
+    count, after = 0, ""
+    while page := store.list_namespaces(after, PAGE):
+        for each in page:
+            count += namespaces.get(each.namespace).live_count
+        after = page[-1].namespace
+    return count

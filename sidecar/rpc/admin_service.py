@@ -1,0 +1,70 @@
+"""AdminService: what an operator asks and does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc
+from memoryranker.v1 import admin_pb2, admin_pb2_grpc
+
+from sidecar import __version__
+from sidecar.domain import Micros
+from sidecar.errors import Violations
+from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from sidecar.rpc.outgoing import set_time
+from sidecar.rpc.validation import NAMESPACE_BYTES, check_text
+from sidecar.store.store import Store
+from sidecar.weights import WeightsHolder
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What does not change while the server runs. `embedder` is name@fingerprint; `listen` the address for clients."""
+
+    listen: str
+    embedder: str
+    dimension: int
+    start_time: Micros
+
+
+class AdminService(admin_pb2_grpc.AdminServiceServicer):
+    """Answers what `admin.proto` says."""
+
+    def __init__(self, store: Store, weights: WeightsHolder, facts: ServerFacts) -> None:
+        self._store = store
+        self._weights = weights
+        self._facts = facts
+
+    def GetStatus(
+        self, request: admin_pb2.GetStatusRequest, context: grpc.ServicerContext
+    ) -> admin_pb2.GetStatusResponse:
+        """How the server stands now."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 0, NAMESPACE_BYTES)
+        bad.raise_if_any()
+        facts, numbers = self._facts, self._store.numbers()
+        response = admin_pb2.GetStatusResponse(
+            server_version=__version__,
+            schema_version=self._store.schema_version,
+            embedder=facts.embedder,
+            dimension=facts.dimension,
+            model_version=self._weights.active.version,
+            feature_schema_hash=SCHEMA_HASH,
+            feature_names=FEATURE_NAMES,
+            memory_count=numbers.memory_count,
+            namespace_count=numbers.namespace_count,
+            packet_count=numbers.packet_count,
+            reported_packet_count=numbers.reported_packet_count,
+            store_bytes=numbers.byte_count,
+            presets=self._weights.names,
+            listen=facts.listen,
+        )
+        set_time(response.start_time, facts.start_time)
+        if request.namespace:
+            own = self._store.namespace_numbers(request.namespace)
+            response.namespace.namespace = own.namespace
+            response.namespace.memory_count = own.memory_count
+            response.namespace.score_version = own.score_version
+            response.namespace.packet_count = own.packet_count
+            response.namespace.reported_packet_count = own.reported_packet_count
+        return response

@@ -1,0 +1,381 @@
+"""Reads requests: checks every bound of the API and makes the domain's words of what passes.
+
+Pure. A request that is wrong raises InvalidRequestError with all that is wrong with it; in a batch each memory is read
+on its own, so that a bad one is refused alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memoryranker.v1 import feedback_pb2, memory_pb2, ranker_pb2, types_pb2
+
+from sidecar.domain import (
+    DEFAULT_KIND,
+    Channel,
+    Context,
+    Filter,
+    Memory,
+    Micros,
+    RankRequest,
+    Rating,
+    UseReport,
+)
+from sidecar.errors import InvalidRequestError, Violations
+from sidecar.ranking.tokens import count_tokens
+from sidecar.rpc.replay import payload_hash
+from sidecar.rpc.validation import (
+    ID_BYTES,
+    NAMESPACE_BYTES,
+    REQUEST_ID_BYTES,
+    check_choice,
+    check_count,
+    check_range,
+    check_text,
+    check_texts,
+    check_visible,
+    read_struct,
+    read_time,
+    read_vector,
+    shown,
+)
+from sidecar.weights import Weights, make_weights
+
+CONTENT_BYTES = 65_536
+TASK_BYTES = 262_144
+MAX_CANDIDATES = 2_000
+MAX_NAMED = 200
+MAX_FILTER_IDS = 10_000
+
+FIELDS = (
+    "content",
+    "kind",
+    "create_time",
+    "valid_from_time",
+    "valid_until_time",
+    "superseded_by",
+    "source_thread",
+    "source_sequence",
+    "subject",
+    "tags",
+    "metadata",
+    "relevance",
+    "importance_override",
+    "emotion",
+    "pinned",
+    "suppressed",
+    "token_count",
+    "embedding",
+)
+"""What a caller writes of a memory besides its id, in the order of the proto."""
+
+_MESSAGES = ("create_time", "valid_from_time", "valid_until_time", "metadata")
+_PRESENT = ("source_sequence", "relevance", "importance_override", "emotion", "token_count")
+_CLEARED: Mapping[str, Any] = {
+    "kind": DEFAULT_KIND,
+    "superseded_by": "",
+    "source_thread": "",
+    "subject": "",
+    "tags": (),
+    "metadata": {},
+    "pinned": False,
+    "suppressed": False,
+}
+"""What a cleared field holds; the others hold None."""
+
+_TEXT_BYTES = {"kind": 64, "superseded_by": 256, "source_thread": 256, "subject": 256}
+
+
+def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension: int) -> dict[str, Any]:
+    """The fields of a memory that are set, by name, as `Memory` holds them."""
+    given: dict[str, Any] = {}
+    if message.content:
+        check_text(bad, f"{path}.content", message.content, 1, CONTENT_BYTES)
+        check_visible(bad, f"{path}.content", message.content)
+        given["content"] = message.content
+    for name, most in _TEXT_BYTES.items():
+        if value := getattr(message, name):
+            check_text(bad, f"{path}.{name}", value, 0, most)
+            given[name] = value
+    for name in ("create_time", "valid_from_time", "valid_until_time"):
+        if message.HasField(name):
+            given[name] = read_time(bad, f"{path}.{name}", getattr(message, name))
+    for name in ("relevance", "importance_override", "emotion"):
+        if message.HasField(name):
+            given[name] = getattr(message, name)
+            check_range(bad, f"{path}.{name}", given[name], 0, 1)
+    if message.HasField("source_sequence"):
+        given["source_sequence"] = message.source_sequence
+    if message.tags:
+        check_texts(bad, f"{path}.tags", message.tags, 64, 1, 128)
+        given["tags"] = tuple(dict.fromkeys(message.tags))
+    if message.HasField("metadata"):
+        given["metadata"] = read_struct(bad, f"{path}.metadata", message.metadata)
+    for name in ("pinned", "suppressed"):
+        if getattr(message, name):
+            given[name] = True
+    if message.HasField("token_count"):
+        given["token_count"] = message.token_count
+        check_range(bad, f"{path}.token_count", message.token_count, 1, 1_000_000)
+    if message.embedding:
+        given["embedding"] = read_vector(bad, f"{path}.embedding", message.embedding, dimension)
+    return given
+
+
+def read_memory(bad: Violations, path: str, message: types_pb2.Memory, dimension: int) -> dict[str, Any]:
+    """The fields of a memory that is written as a whole: it must have an id and a content."""
+    read_id(bad, f"{path}.id", message.id)
+    if not message.content:
+        check_text(bad, f"{path}.content", message.content, 1, CONTENT_BYTES)
+    return read_fields(bad, path, message, dimension)
+
+
+def read_changes(bad: Violations, request: memory_pb2.UpdateMemoryRequest, dimension: int) -> dict[str, Any]:
+    """The fields that an update names, by name; those that it clears have their defaults."""
+    named = types_pb2.Memory()
+    if not request.update_mask.paths:
+        bad.add("update_mask", f"is empty; must name at least one of {', '.join(FIELDS)}")
+    for i, name in enumerate(request.update_mask.paths):
+        if name not in FIELDS:
+            bad.add(f"update_mask.paths[{i}]", f"is {shown(name)}; must be one of {', '.join(FIELDS)}")
+        elif name == "tags":
+            named.tags.extend(request.memory.tags)
+        elif name in _MESSAGES:
+            if request.memory.HasField(name):
+                getattr(named, name).CopyFrom(getattr(request.memory, name))
+        elif name not in _PRESENT or request.memory.HasField(name):
+            setattr(named, name, getattr(request.memory, name))
+    changes = read_fields(bad, "memory", named, dimension)
+    for name in request.update_mask.paths:
+        if name in ("content", "create_time") and name not in changes:
+            bad.add(f"memory.{name}", "is unset; it can be changed and not cleared")
+        elif name in FIELDS:
+            changes.setdefault(name, _CLEARED.get(name))
+    return changes
+
+
+def read_id(bad: Violations, path: str, value: str) -> str:
+    """The id of a memory."""
+    check_text(bad, path, value, 1, ID_BYTES)
+    return value
+
+
+def read_namespace(bad: Violations, value: str, path: str = "namespace") -> str:
+    """A namespace that must be named: empty never means all."""
+    check_text(bad, path, value, 1, NAMESPACE_BYTES)
+    return value
+
+
+def read_request_id(bad: Violations, value: str) -> None:
+    """A request id, which may be unset."""
+    check_text(bad, "request_id", value, 0, REQUEST_ID_BYTES)
+
+
+def read_filter(bad: Violations, message: types_pb2.Filter, path: str = "filter") -> Filter:
+    """A filter."""
+    for name, count, size in (
+        ("kinds", 64, 64),
+        ("any_tags", 64, 128),
+        ("all_tags", 64, 128),
+        ("ids", MAX_FILTER_IDS, ID_BYTES),
+        ("exclude_ids", MAX_FILTER_IDS, ID_BYTES),
+        ("source_threads", 256, 256),
+        ("subjects", 256, 256),
+    ):
+        check_texts(bad, f"{path}.{name}", getattr(message, name), count, 1, size)
+    times = {
+        name: read_time(bad, f"{path}.{name}", getattr(message, name))
+        for name in ("create_time_from", "create_time_until", "update_time_from", "update_time_until")
+        if message.HasField(name)
+    }
+    return Filter(
+        kinds=frozenset(message.kinds),
+        any_tags=frozenset(message.any_tags),
+        all_tags=frozenset(message.all_tags),
+        metadata_equals=read_struct(bad, f"{path}.metadata_equals", message.metadata_equals),
+        ids=frozenset(message.ids),
+        exclude_ids=frozenset(message.exclude_ids),
+        source_threads=frozenset(message.source_threads),
+        subjects=frozenset(message.subjects),
+        **times,
+    )
+
+
+def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> RankRequest:
+    """A request to rank. `dimension` is the store's, 0 where it keeps no vectors. Raises InvalidRequestError."""
+    bad = Violations()
+    read_namespace(bad, request.namespace)
+    for name, most in (("session_id", 256), ("agent_id", 256), ("surface", 64), ("item_wrapper", 4_096)):
+        check_text(bad, name, getattr(request, name), 0, most)
+    read_request_id(bad, request.request_id)
+    if len(request.task.encode()) > TASK_BYTES:
+        bad.add("task", f"has {len(request.task.encode()):,} bytes; must have at most {TASK_BYTES:,}")
+    max_items = request.max_items if request.HasField("max_items") else 10
+    check_range(bad, "max_items", max_items, 1, 200)
+    token_budget = request.token_budget if request.HasField("token_budget") else None
+    if token_budget is not None:
+        check_range(bad, "token_budget", token_budget, 0, 10_000_000)
+    reserved_slots = request.reserved_slots if request.HasField("reserved_slots") else None
+    if reserved_slots is not None:
+        check_range(bad, "reserved_slots", reserved_slots, 0, 2)
+        if 0 < reserved_slots >= max_items:
+            bad.add("reserved_slots", f"is {reserved_slots}; must be fewer than max_items, which is {max_items}")
+    min_score = request.min_score if request.HasField("min_score") else None
+    if min_score is not None:
+        check_range(bad, "min_score", min_score, 0, 1)
+    check_choice(bad, "explain", request.explain, ranker_pb2.ExplainLevel.keys(), ranker_pb2.ExplainLevel.values())
+    context = _context(bad, request.context)
+    wanted = read_filter(bad, request.filter)
+    name, explicit = _weights(bad, request.weights)
+    vector = None
+    if request.task_embedding:
+        vector = read_vector(bad, "task_embedding", request.task_embedding, dimension)
+    as_of = read_time(bad, "as_of_time", request.as_of_time) if request.HasField("as_of_time") else None
+    candidates = _candidates(bad, request.candidates, dimension, now) if request.candidates else None
+    bad.raise_if_any()
+    payload, payload_hash = _payload(request)
+    return RankRequest(
+        namespace=request.namespace,
+        task=request.task,
+        session_id=request.session_id,
+        agent_id=request.agent_id,
+        surface=request.surface,
+        task_embedding=vector,
+        context=context,
+        candidates=candidates,
+        max_items=max_items,
+        token_budget=token_budget,
+        filter=wanted,
+        reserved_slots=reserved_slots,
+        min_score=min_score,
+        weights=name,
+        explicit_weights=explicit,
+        as_of_time=as_of,
+        dry_run=request.dry_run,
+        request_id=request.request_id,
+        item_wrapper=request.item_wrapper,
+        payload=payload,
+        payload_hash=payload_hash,
+    )
+
+
+def read_report(request: feedback_pb2.ReportUseRequest, now: Micros) -> UseReport:
+    """A use report. A report time later than `now` counts as now. Raises InvalidRequestError."""
+    bad = Violations()
+    if request.HasField("namespace"):
+        read_namespace(bad, request.namespace)
+    check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
+    check_text(bad, "agent_id", request.agent_id, 0, 256)
+    read_request_id(bad, request.request_id)
+    for name in ("used_memory_ids", "unused_memory_ids", "shown_memory_ids"):
+        # An id that is not in the packet is told beside the others; one that could be in none is refused here.
+        check_texts(bad, name, getattr(request, name), MAX_NAMED, 0, ID_BYTES)
+    channels = types_pb2.Channel
+    check_choice(bad, "channel", request.channel, channels.keys(), channels.values())
+    channel = _CHANNELS.get(request.channel, Channel.EXPLICIT)
+    if channel is Channel.PACKET:
+        for name in ("used_memory_ids", "unused_memory_ids"):
+            if getattr(request, name):
+                bad.add(name, "is set; CHANNEL_PACKET speaks of the whole packet and names no memory")
+    for name, only in (("outcome", Channel.PACKET), ("confidence", Channel.INFERRED)):
+        if request.HasField(name):
+            check_range(bad, name, getattr(request, name), 0, 1)
+            if channel is not only:
+                bad.add(name, f"is set; it belongs to CHANNEL_{only.name} alone")
+    report_time = read_time(bad, "report_time", request.report_time) if request.HasField("report_time") else None
+    bad.raise_if_any()
+    return UseReport(
+        packet_id=request.packet_id,
+        namespace=request.namespace if request.HasField("namespace") else None,
+        channel=channel,
+        used_memory_ids=tuple(request.used_memory_ids),
+        unused_memory_ids=tuple(request.unused_memory_ids),
+        shown_memory_ids=tuple(request.shown_memory_ids),
+        complete=request.complete if request.HasField("complete") else channel is Channel.EXPLICIT,
+        outcome=request.outcome if request.HasField("outcome") else 1.0,
+        confidence=request.confidence if request.HasField("confidence") else 0.8,
+        sequence=request.sequence if request.HasField("sequence") else None,
+        report_time=None if report_time is None else min(report_time, now),
+        agent_id=request.agent_id,
+        request_id=request.request_id,
+        payload_hash=payload_hash(request),
+    )
+
+
+def read_rating(request: feedback_pb2.RateMemoryRequest) -> Rating:
+    """A rating. Raises InvalidRequestError."""
+    bad = Violations()
+    read_namespace(bad, request.namespace)
+    read_id(bad, "memory_id", request.memory_id)
+    check_text(bad, "agent_id", request.agent_id, 0, 256)
+    check_text(bad, "reason", request.reason, 0, 1_024)
+    read_request_id(bad, request.request_id)
+    ratings = types_pb2.Rating
+    check_choice(bad, "rating", request.rating, ratings.keys()[1:], ratings.values()[1:])
+    bad.raise_if_any()
+    return _RATINGS[request.rating]
+
+
+_CHANNELS = {getattr(types_pb2, f"CHANNEL_{channel.name}"): channel for channel in Channel}
+_RATINGS = {getattr(types_pb2, f"RATING_{rating.name}"): rating for rating in Rating}
+
+
+def _context(bad: Violations, message: types_pb2.Context) -> Context:
+    for name, count, size in (("goals", 32, 1_024), ("projects", 32, 256), ("files", 256, 1_024)):
+        check_texts(bad, f"context.{name}", getattr(message, name), count, 0, size)
+    return Context(tuple(message.goals), tuple(message.projects), tuple(message.files))
+
+
+def _weights(bad: Violations, choice: types_pb2.WeightsChoice) -> tuple[str, Weights | None]:
+    """The name of the wanted weights ("" for the active ones), or explicit ones."""
+    match choice.WhichOneof("choice"):
+        case "preset" | "model" as name:
+            check_text(bad, f"weights.{name}", getattr(choice, name), 1, 256)
+            return getattr(choice, name), None
+        case "values":
+            values = choice.values
+            try:
+                return "", make_weights(
+                    "request",
+                    dict(values.features),
+                    caps=dict(values.caps),
+                    use_family_cap=values.use_family_cap if values.HasField("use_family_cap") else None,
+                    half_life_days=dict(values.half_life_days),
+                    path="weights.values",
+                )
+            except InvalidRequestError as error:
+                bad.found.extend(error.violations)
+    return "", None
+
+
+def _candidates(
+    bad: Violations, messages: Iterable[types_pb2.Memory], dimension: int, now: Micros
+) -> tuple[Memory, ...]:
+    """A caller's own list. Keys are negative, so that none is ever taken for a stored memory's."""
+    candidates: list[Memory] = []
+    places: dict[str, int] = {}
+    for i, message in enumerate(messages):
+        path = f"candidates[{i}]"
+        given = read_memory(bad, path, message, dimension)
+        if places.setdefault(message.id, i) != i:
+            bad.add(f"{path}.id", f"is {shown(message.id)}, as is candidates[{places[message.id]}].id; must differ")
+        defaults: Mapping[str, Any] = {
+            "content": "",
+            "create_time": now,
+            "tokens": given.get("token_count") or count_tokens(message.content),
+        }
+        candidates.append(Memory(id=message.id, key=-1 - i, **{**defaults, **given}))
+    check_count(bad, "candidates", len(candidates), 0, MAX_CANDIDATES)
+    return tuple(candidates)
+
+
+def _payload(request: ranker_pb2.RankRequest) -> tuple[bytes, bytes]:
+    """What the packet log keeps of a request, and the hash that tells one request from another."""
+    digest = payload_hash(request) if request.request_id else b""
+    if request.candidates:
+        kept = ranker_pb2.RankRequest()
+        kept.CopyFrom(request)
+        kept.ClearField("candidates")
+        return kept.SerializeToString(), digest
+    return request.SerializeToString(), digest

@@ -1,0 +1,272 @@
+"""MemoryService: memories are written, read, changed and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import grpc
+import numpy as np
+from google.rpc import code_pb2, status_pb2
+from memoryranker.v1 import memory_pb2, memory_pb2_grpc
+
+from sidecar.domain import Filter, Memory, Micros, WriteOutcome
+from sidecar.errors import InvalidRequestError, Violations
+from sidecar.ranking.tokens import count_tokens
+from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.namespaces import Namespaces
+from sidecar.rpc.incoming import (
+    read_changes,
+    read_filter,
+    read_id,
+    read_memory,
+    read_namespace,
+    read_request_id,
+)
+from sidecar.rpc.interceptors import deadline_check
+from sidecar.rpc.outgoing import fill_memories, set_time, write_refusal, write_result
+from sidecar.rpc.paging import make_token, read_token
+from sidecar.rpc.replay import answer_of, once_of
+from sidecar.rpc.status import ITEM_BYTES, status_of
+from sidecar.rpc.validation import check_count, check_range, check_text, shown
+from sidecar.store.store import Store
+
+MAX_BATCH = 1_000
+MAX_DELETED_IDS = 10_000
+ROOM_IN_A_PAGE = 16_384
+"""What the memories of a page leave of a message, for all that is not theirs."""
+
+_NOT_FOUND = status_pb2.Status(code=code_pb2.NOT_FOUND, message="no memory of that id")
+
+
+class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
+    """Answers what `memory.proto` says, from a store and the snapshots of its namespaces."""
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: Namespaces,
+        embedder: Embedder,
+        clock: Callable[[], Micros],
+        max_message_bytes: int,
+    ) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._embedder = embedder
+        self._clock = clock
+        self._page_bytes = max_message_bytes - ROOM_IN_A_PAGE
+
+    def UpsertMemories(
+        self, request: memory_pb2.UpsertMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.UpsertMemoriesResponse:
+        """Each memory is read on its own; the good ones are written together."""
+        check = deadline_check(context)
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        read_request_id(bad, request.request_id)
+        check_count(bad, "memories", len(request.memories), 1, MAX_BATCH)
+        bad.raise_if_any()
+        results: dict[int, memory_pb2.WriteResult] = {}
+        good: dict[str, tuple[int, dict[str, Any]]] = {}
+        for i, message in enumerate(request.memories):
+            wrong = Violations()
+            fields = read_memory(wrong, f"memories[{i}]", message, self._embedder.dimension)
+            if message.id in good:
+                first = good[message.id][0]
+                wrong.add(f"memories[{i}].id", f"is {shown(message.id)}, as is memories[{first}].id; send each id once")
+            if wrong.found:
+                status = status_of(InvalidRequestError(wrong.found), ITEM_BYTES)
+                results[i] = write_refusal(message.id, status)
+            else:
+                good[message.id] = (i, fields)
+
+        def write(done: tuple[list[tuple[WriteOutcome, Memory]], int]) -> memory_pb2.UpsertMemoriesResponse:
+            outcomes, version = done
+            for (i, _), (outcome, memory) in zip(good.values(), outcomes, strict=True):
+                results[i] = write_result(memory.id, outcome)
+            return memory_pb2.UpsertMemoriesResponse(
+                results=[results[i] for i in range(len(request.memories))], score_version=version
+            )
+
+        once = once_of("UpsertMemories", request, write)
+        if once is not None and (known := self._store.answered(namespace, once, self._clock())):
+            return answer_of(memory_pb2.UpsertMemoriesResponse, known, write)
+        old = self._store.get_many(namespace, list(good))
+        check()
+        self._complete((fields, old.get(memory_id)) for memory_id, (_, fields) in good.items())
+        check()
+        patches = [(memory_id, fields) for memory_id, (_, fields) in good.items()]
+        done = self._store.upsert(namespace, patches, self._clock(), once)
+        return answer_of(memory_pb2.UpsertMemoriesResponse, done, write)
+
+    def GetMemory(
+        self, request: memory_pb2.GetMemoryRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.GetMemoryResponse:
+        """As it stands in the store."""
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        memory_id = read_id(bad, "memory_id", request.memory_id)
+        bad.raise_if_any()
+        memory = self._store.get(namespace, memory_id)
+        response = memory_pb2.GetMemoryResponse()
+        fill_memories([response.memory], [memory], with_embedding=request.include_embedding)
+        return response
+
+    def ListMemories(
+        self, request: memory_pb2.ListMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.ListMemoriesResponse:
+        """A page ends early where it would not fit into a message."""
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        wanted = read_filter(bad, request.filter)
+        size = _page_size(bad, request)
+        of = _list_of(request)
+        after = read_token(bad, of, request.page_token)
+        bad.raise_if_any()
+        response = memory_pb2.ListMemoriesResponse()
+        found, end = self._listed(namespace, wanted, after, size)
+        room = self._page_bytes
+        for memory in found:
+            message = response.memories.add()
+            fill_memories([message], [memory], with_embedding=request.include_embedding)
+            room -= message.ByteSize()
+            if room < 0 and len(response.memories) > 1:
+                del response.memories[-1]
+                end = response.memories[-1].id
+                break
+        if end:
+            response.next_page_token = make_token(of, end)
+        return response
+
+    def UpdateMemory(
+        self, request: memory_pb2.UpdateMemoryRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.UpdateMemoryResponse:
+        """A new content is embedded and counted before the write."""
+        check = deadline_check(context)
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        read_request_id(bad, request.request_id)
+        memory_id = read_id(bad, "memory.id", request.memory.id)
+        changes = read_changes(bad, request, self._embedder.dimension)
+        bad.raise_if_any()
+
+        def write(done: tuple[Memory, int]) -> memory_pb2.UpdateMemoryResponse:
+            response = memory_pb2.UpdateMemoryResponse(score_version=done[1])
+            fill_memories([response.memory], [done[0]])
+            return response
+
+        once = once_of("UpdateMemory", request, write)
+        if once is not None and (known := self._store.answered(namespace, once, self._clock())):
+            return answer_of(memory_pb2.UpdateMemoryResponse, known, write)
+        if {"content", "token_count", "embedding"} & changes.keys():
+            old = self._store.get(namespace, memory_id)
+            changes.setdefault("content", old.content)
+            self._complete([(changes, old)])
+            check()
+        done = self._store.update(namespace, memory_id, changes, self._clock(), once)
+        return answer_of(memory_pb2.UpdateMemoryResponse, done, write)
+
+    def DeleteMemories(
+        self, request: memory_pb2.DeleteMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.DeleteMemoriesResponse:
+        """Exactly the memories that are named, or that pass the filter now."""
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        read_request_id(bad, request.request_id)
+        check_count(bad, "memory_ids", len(request.memory_ids), 0, MAX_DELETED_IDS)
+        wanted = read_filter(bad, request.filter)
+        if bool(request.memory_ids) == request.HasField("filter"):
+            bad.add("memory_ids", "and filter are both set or both unset; exactly one must be set")
+        elif request.HasField("filter") and wanted.is_empty:
+            bad.add("filter", "is empty and would delete everything; set a part of it, or call PurgeNamespace")
+        bad.raise_if_any()
+
+        def write(done: tuple[dict[str, bool], int]) -> memory_pb2.DeleteMemoriesResponse:
+            found, version = done
+            return memory_pb2.DeleteMemoriesResponse(
+                deleted_count=sum(found.values()),
+                results=[
+                    write_result(each, WriteOutcome.DELETED) if found[each] else write_refusal(each, _NOT_FOUND)
+                    for each in request.memory_ids
+                ],
+                score_version=version,
+            )
+
+        once = once_of("DeleteMemories", request, write)
+        if once is not None and (known := self._store.answered(namespace, once, self._clock())):
+            return answer_of(memory_pb2.DeleteMemoriesResponse, known, write)
+        ids = list(request.memory_ids) or self._passing(namespace, wanted)
+        done = self._store.delete(namespace, ids, self._clock(), once)
+        return answer_of(memory_pb2.DeleteMemoriesResponse, done, write)
+
+    def ListNamespaces(
+        self, request: memory_pb2.ListNamespacesRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.ListNamespacesResponse:
+        """Those that hold or held a memory, and were not purged."""
+        bad = Violations()
+        size = _page_size(bad, request)
+        of = _list_of(request)
+        after = read_token(bad, of, request.page_token)
+        bad.raise_if_any()
+        found = self._store.list_namespaces(after, size + 1)
+        response = memory_pb2.ListNamespacesResponse()
+        for each in found[:size]:
+            summary = response.namespaces.add(
+                namespace=each.namespace, memory_count=each.memory_count, score_version=each.score_version
+            )
+            if each.update_time:
+                set_time(summary.update_time, each.update_time)
+        if len(found) > size:
+            response.next_page_token = make_token(of, found[size - 1].namespace)
+        return response
+
+    def _complete(self, writes: Iterable[tuple[dict[str, Any], Memory | None]]) -> None:
+        """Adds to each write what follows from its content: tokens and vector. Of an unchanged content both stay.
+
+        All that belongs to a content is written with it, so that two writers at once cannot mix theirs.
+        """
+        unembedded: list[dict[str, Any]] = []
+        for fields, old in writes:
+            kept = old if old is not None and old.content == fields["content"] else None
+            if "token_count" not in fields:
+                fields["token_count"] = None if kept is None else kept.token_count
+            fields["tokens"] = fields["token_count"] or count_tokens(fields["content"])
+            if "embedding" not in fields and kept is not None:
+                fields["embedding"] = kept.embedding
+            if fields.get("embedding") is None and self._embedder.dimension:
+                unembedded.append(fields)
+        if unembedded:
+            vectors = self._embedder.embed([fields["content"] for fields in unembedded])
+            for fields, vector in zip(unembedded, vectors, strict=True):
+                fields["embedding"] = vector
+
+    def _listed(self, namespace: str, wanted: Filter, after: str, size: int) -> tuple[Sequence[Memory], str]:
+        """A page, and the id that it ends with; "" for the last page."""
+        if wanted.is_empty:
+            found = self._store.list_memories(namespace, after, size + 1)
+            return found[:size], found[size - 1].id if len(found) > size else ""
+        ids = sorted(each for each in self._passing(namespace, wanted) if each > after)
+        there = self._store.get_many(namespace, ids[:size])
+        return list(there.values()), ids[size - 1] if len(ids) > size else ""
+
+    def _passing(self, namespace: str, wanted: Filter) -> list[str]:
+        snapshot = self._namespaces.get(namespace)
+        ids = snapshot.columns.ids
+        return [ids[row] for row in np.flatnonzero(snapshot.filter_mask(wanted)).tolist()]
+
+
+def _page_size(bad: Violations, request: Any) -> int:
+    size: int = request.page_size if request.HasField("page_size") else 100
+    check_range(bad, "page_size", size, 1, 1_000)
+    check_text(bad, "page_token", request.page_token, 0, 4_096)
+    return size
+
+
+def _list_of(request: Any) -> bytes:
+    """What makes one list another: the request, but for the page."""
+    of = type(request)()
+    of.CopyFrom(request)
+    for name in ("page_size", "page_token"):
+        of.ClearField(name)
+    data: bytes = of.SerializeToString(deterministic=True)
+    return type(request).__name__.encode() + data

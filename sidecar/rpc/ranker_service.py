@@ -1,0 +1,147 @@
+"""RankerService: tasks come in, packets go out, and what was used comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import grpc
+from memoryranker.v1 import feedback_pb2, ranker_pb2, ranker_pb2_grpc
+
+from sidecar.domain import Micros, Packet, RankRequest
+from sidecar.errors import Violations
+from sidecar.ranking.explain import explain_miss
+from sidecar.ranking.ranker import Ranker
+from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
+from sidecar.rpc.interceptors import deadline_check
+from sidecar.rpc.outgoing import (
+    REPORT_STATES,
+    set_time,
+    write_miss,
+    write_pool,
+    write_rank,
+    write_report,
+    write_uses,
+)
+from sidecar.rpc.replay import answer_of, once_of
+from sidecar.rpc.validation import ID_BYTES, check_text, shown
+from sidecar.store.requests import Replayed
+from sidecar.store.store import Store
+
+
+class RankerService(ranker_pb2_grpc.RankerServiceServicer):
+    """Answers what `ranker.proto` says, from a ranker and the store behind it."""
+
+    def __init__(self, ranker: Ranker, store: Store, dimension: int, clock: Callable[[], Micros]) -> None:
+        self._ranker = ranker
+        self._store = store
+        self._dimension = dimension
+        self._clock = clock
+
+    def Rank(self, request: ranker_pb2.RankRequest, context: grpc.ServicerContext) -> ranker_pb2.RankResponse:
+        """The packet is committed before it is sent."""
+        asked = read_rank(request, self._dimension, self._clock())
+        answer = self._ranker.rank(asked, deadline_check(context))
+        if answer.replayed and asked.candidates is not None:
+            # Nothing was stored of the caller's own list; but a retry brings it again.
+            own = {memory.key: memory for memory in asked.candidates}
+            answer = replace(answer, memories={**answer.memories, **own})
+        return write_rank(answer, request.explain)
+
+    def ReportUse(
+        self, request: feedback_pb2.ReportUseRequest, context: grpc.ServicerContext
+    ) -> feedback_pb2.ReportUseResponse:
+        """Ids that are not in the packet are told beside those that count."""
+        report = read_report(request, self._clock())
+        once = once_of("ReportUse", request, write_report)
+        response = answer_of(
+            feedback_pb2.ReportUseResponse, done := self._store.report(report, self._clock(), once), write_report
+        )
+        response.replayed = response.replayed or isinstance(done, Replayed)
+        return response
+
+    def GetPacket(
+        self, request: ranker_pb2.GetPacketRequest, context: grpc.ServicerContext
+    ) -> ranker_pb2.GetPacketResponse:
+        """As it was served; each memory as it is now."""
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
+        bad.raise_if_any()
+        logged = self._store.get_packet(namespace, request.packet_id)
+        packet = logged.packet
+        response = ranker_pb2.GetPacketResponse(
+            packet=write_rank(self._ranker.replay(namespace, packet.packet_id), ranker_pb2.EXPLAIN_LEVEL_FULL),
+            agent_id=packet.agent_id,
+            session_id=packet.session_id,
+            surface=packet.surface,
+            report_state=REPORT_STATES[logged.report_state(self._clock())],
+            uses=write_uses(logged.uses),
+            undrawn=write_pool(packet.undrawn),
+        )
+        response.packet.replayed = False
+        set_time(response.create_time, packet.create_time)
+        return response
+
+    def RateMemory(
+        self, request: feedback_pb2.RateMemoryRequest, context: grpc.ServicerContext
+    ) -> feedback_pb2.RateMemoryResponse:
+        """A rater's latest word stands."""
+        rating = read_rating(request)
+
+        def write(done: tuple[int, int, int]) -> feedback_pb2.RateMemoryResponse:
+            helpful, unhelpful, version = done
+            response = feedback_pb2.RateMemoryResponse(left_out=unhelpful > 0, score_version=version)
+            response.ratings.helpful, response.ratings.unhelpful = helpful, unhelpful
+            return response
+
+        done = self._store.rate(
+            request.namespace,
+            request.memory_id,
+            request.agent_id,
+            rating,
+            request.reason,
+            self._clock(),
+            once_of("RateMemory", request, write),
+        )
+        return answer_of(feedback_pb2.RateMemoryResponse, done, write)
+
+    def ExplainMiss(
+        self, request: ranker_pb2.ExplainMissRequest, context: grpc.ServicerContext
+    ) -> ranker_pb2.ExplainMissResponse:
+        """A packet is explained by ranking its request again, for the time that it was ranked for."""
+        check = deadline_check(context)
+        bad = Violations()
+        namespace = read_namespace(bad, request.namespace)
+        memory_id = read_id(bad, "memory_id", request.memory_id)
+        packet: Packet | None = None
+        match request.WhichOneof("occasion"):
+            case "packet_id":
+                check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
+                bad.raise_if_any()
+                packet = self._store.get_packet(namespace, request.packet_id).packet
+                asked = self._asked_for(packet)
+            case "request":
+                of = request.request.namespace
+                if of not in ("", namespace):
+                    bad.add("request.namespace", f"is {shown(of)}; must be that of the memory, {shown(namespace)}")
+                bad.raise_if_any()
+                request.request.namespace = namespace
+                asked = read_rank(request.request, self._dimension, self._clock())
+            case _:
+                bad.add("occasion", "is unset; set packet_id or request")
+                bad.raise_if_any()
+                raise AssertionError
+        occasion = self._ranker.prepare(asked, check)
+        return write_miss(explain_miss(occasion, memory_id, packet))
+
+    def _asked_for(self, packet: Packet) -> RankRequest:
+        """The request behind a packet, with the weights and the time that it was ranked with."""
+        if any(item.memory_key < 0 for item in packet.items):
+            bad = Violations()
+            bad.add("packet_id", "names a packet of a caller's own list, which is not stored; send the request instead")
+            bad.raise_if_any()
+        asked = read_rank(ranker_pb2.RankRequest.FromString(packet.payload), self._dimension, self._clock())
+        if asked.explicit_weights is None and packet.model_version in self._ranker.weights.names:
+            asked = replace(asked, weights=packet.model_version)
+        return replace(asked, as_of_time=packet.as_of_time)

@@ -1,0 +1,88 @@
+"""Starts servers for tests, over real sockets: bare ones, whole ones in this process, and whole ones in another."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import grpc
+from memoryranker.client import Client
+from memoryranker.v1 import admin_pb2_grpc, memory_pb2_grpc, ranker_pb2_grpc
+
+from sidecar.config import Settings, resolve
+from sidecar.lifecycle import Sidecar
+from sidecar.rpc.server import Server
+
+
+def settings_for(listen: str, **flags: object) -> Settings:
+    return resolve({"listen": listen, **flags}, {"HOME": "/nowhere"}).settings
+
+
+@contextlib.contextmanager
+def started(listen: str, **flags: object) -> Iterator[Server]:
+    """A bare server, without store or services, that is loading."""
+    server = Server(settings_for(listen, **flags))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def serve(server: Server, admin: admin_pb2_grpc.AdminServiceServicer) -> None:
+    """Makes a bare server ready, with nothing behind it but `admin`."""
+    server.serve(ranker_pb2_grpc.RankerServiceServicer(), memory_pb2_grpc.MemoryServiceServicer(), admin)
+
+
+@contextlib.contextmanager
+def channel_to(listen: str) -> Iterator[grpc.Channel]:
+    """A channel without anything of our client."""
+    target = f"unix:{quote(listen.removeprefix('unix:'))}" if listen.startswith("unix:") else listen
+    with grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        yield channel
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A whole server in this process, and a client of it."""
+
+    sidecar: Sidecar
+    client: Client
+    listen: str
+    folder: Path
+
+
+@contextlib.contextmanager
+def running(folder: Path, **flags: object) -> Iterator[Running]:
+    """A whole server with its store and socket in `folder`, stopped at the end. Flags are settings."""
+    settings = settings_for(f"unix:{folder}/socket", data=folder / "data", **flags)
+    with Sidecar(settings) as sidecar, Client(sidecar.listen, timeout=30) as client:
+        yield Running(sidecar, client, sidecar.listen, folder)
+
+
+@contextlib.contextmanager
+def process(folder: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+    """A whole server in a process of its own, killed at the end if it still runs. It may not be up yet: the client
+    waits. `environ` comes on top of an environment without any setting of ours."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_RANKER_")}
+    listen = f"unix:{folder}/socket"
+    place = {"MEMORY_RANKER_DATA": str(folder / "data"), "MEMORY_RANKER_LISTEN": listen}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "sidecar.cli", "serve"],
+        env={**ours, **place, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with Client(listen, timeout=30, wait_for_ready=True) as client:
+            yield started, client
+    finally:
+        if started.poll() is None:
+            started.kill()
+        started.communicate()
