@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 
 SALT = "salt"
 """32 random bytes, made with the store: the secret of the draws for reserved slots."""
@@ -17,3 +18,18 @@ def get(connection: sqlite3.Connection, key: str) -> bytes | None:
 def put(connection: sqlite3.Connection, key: str, value: bytes) -> None:
     """Sets the value."""
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def use_priors(connection: sqlite3.Connection) -> dict[str, tuple[float, float]]:
+    """(mu, kappa) of the use rate by kind."""
+    rows = connection.execute("SELECT kind, mu, kappa FROM use_priors").fetchall()
+    return {kind: (mu, kappa) for kind, mu, kappa in rows}
+
+
+def put_use_priors(connection: sqlite3.Connection, run: str, priors: Mapping[str, tuple[float, float]]) -> None:
+    """Replaces (mu, kappa) of every kind."""
+    connection.execute("DELETE FROM use_priors")
+    connection.executemany(
+        "INSERT INTO use_priors (kind, mu, kappa, run) VALUES (?, ?, ?, ?)",
+        [(kind, mu, kappa, run) for kind, (mu, kappa) in priors.items()],
+    )

@@ -119,6 +119,7 @@ _FIRST: Migration = (
         undrawn_keys BLOB NOT NULL,
         undrawn_tokens BLOB NOT NULL,
         undrawn_scores BLOB NOT NULL,
+        undrawn_task_fits BLOB NOT NULL,
         undrawn_propensities BLOB NOT NULL,
         undrawn_features BLOB NOT NULL,
         undrawn_raw BLOB NOT NULL
@@ -134,6 +135,7 @@ _FIRST: Migration = (
         memory_id TEXT NOT NULL,
         segment TEXT NOT NULL,
         score REAL NOT NULL,
+        task_fit REAL NOT NULL,
         inclusion_propensity REAL NOT NULL,
         position_probability REAL NOT NULL,
         tokens INTEGER NOT NULL,
@@ -149,6 +151,7 @@ _FIRST: Migration = (
         namespace TEXT NOT NULL,
         channel TEXT NOT NULL,
         complete INTEGER NOT NULL,
+        shown_all INTEGER NOT NULL,
         outcome REAL NOT NULL,
         confidence REAL NOT NULL,
         sequence INTEGER,
@@ -180,10 +183,10 @@ _FIRST: Migration = (
         memory_key INTEGER NOT NULL,
         used INTEGER NOT NULL,
         confidence REAL NOT NULL,
-        named INTEGER NOT NULL,
-        counted INTEGER NOT NULL,
-        use_time INTEGER,
         receive_time INTEGER NOT NULL,
+        used_millionths INTEGER NOT NULL,
+        seen_millionths INTEGER NOT NULL,
+        last_use_time INTEGER,
         PRIMARY KEY (packet_key, memory_id, channel)
     ) WITHOUT ROWID
     """,
@@ -194,7 +197,6 @@ _FIRST: Migration = (
         agent_id TEXT NOT NULL,
         used_millionths INTEGER NOT NULL,
         seen_millionths INTEGER NOT NULL,
-        was_used INTEGER NOT NULL,
         last_use_time INTEGER,
         PRIMARY KEY (memory_key, session_key)
     ) WITHOUT ROWID

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sidecar.domain import Memory, Micros, NamespaceState, UseCounts
-from sidecar.store import memories
+from sidecar.domain import Memory, Micros, NamespaceState
+from sidecar.store import memories, tally
 from sidecar.store.rows import SELECT_MEMORY, Row, from_row
 
 
@@ -27,6 +27,29 @@ class StateRows:
 
     score_version: int
     memories: Sequence[Row]
+    counts: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceNumbers:
+    """A namespace in numbers. A reported packet has at least one EXPLICIT or INFERRED report."""
+
+    namespace: str
+    score_version: int
+    memory_count: int
+    packet_count: int
+    reported_packet_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNumbers:
+    """The whole store in numbers. `byte_count` is what database and log take on disk."""
+
+    memory_count: int
+    namespace_count: int
+    packet_count: int
+    reported_packet_count: int
+    byte_count: int
 
 
 def read_state(connection: sqlite3.Connection, namespace: str) -> StateRows:
@@ -34,13 +57,14 @@ def read_state(connection: sqlite3.Connection, namespace: str) -> StateRows:
     return StateRows(
         memories.score_version(connection, namespace),
         connection.execute(f"{SELECT_MEMORY} WHERE namespace = ? ORDER BY memory_key", (namespace,)).fetchall(),
+        tally.read_counts(connection, namespace),
     )
 
 
 def build_state(namespace: str, rows: StateRows) -> NamespaceState:
     """Makes objects of the rows. Memories come in the order of their keys."""
-    uses: dict[int, UseCounts] = {}
-    return NamespaceState(namespace, rows.score_version, tuple(from_row(row) for row in rows.memories), uses)
+    found = tuple(from_row(row) for row in rows.memories)
+    return NamespaceState(namespace, rows.score_version, found, tally.build_counts(rows.counts))
 
 
 def list_memories(connection: sqlite3.Connection, namespace: str, after: str, limit: int) -> list[Memory]:
@@ -69,3 +93,26 @@ def list_namespaces(connection: sqlite3.Connection, after: str, limit: int) -> l
         (after, limit),
     ).fetchall()
     return [NamespaceSummary(*row) for row in rows]
+
+
+def namespace_numbers(connection: sqlite3.Connection, namespace: str) -> NamespaceNumbers:
+    """A namespace in numbers; zeros for one that is not there."""
+    standing = summary(connection, namespace)
+    (packets,) = connection.execute("SELECT COUNT(*) FROM packets WHERE namespace = ?", (namespace,)).fetchone()
+    (reported,) = connection.execute(
+        "SELECT COUNT(DISTINCT packet_key) FROM reports WHERE namespace = ? AND channel IN ('explicit', 'inferred')",
+        (namespace,),
+    ).fetchone()
+    return NamespaceNumbers(namespace, standing.score_version, standing.memory_count, packets, reported)
+
+
+def store_numbers(connection: sqlite3.Connection, byte_count: int) -> StoreNumbers:
+    """The whole store in numbers."""
+    memory_count, namespace_count = connection.execute(
+        "SELECT COALESCE(SUM(memory_count), 0), COUNT(*) FROM namespaces"
+    ).fetchone()
+    (packets,) = connection.execute("SELECT COUNT(*) FROM packets").fetchone()
+    (reported,) = connection.execute(
+        "SELECT COUNT(DISTINCT packet_key) FROM reports WHERE channel IN ('explicit', 'inferred')"
+    ).fetchone()
+    return StoreNumbers(memory_count, namespace_count, packets, reported, byte_count)

@@ -10,18 +10,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from sqlite3 import Connection
 from types import TracebackType
 from typing import Any
 
-from sidecar.domain import Change, Memory, Micros, NamespaceState, Rating, WriteOutcome
+from sidecar.domain import (
+    Change,
+    Memory,
+    Micros,
+    NamespaceState,
+    Packet,
+    Rating,
+    UseCounts,
+    UseReport,
+    WriteOutcome,
+)
 from sidecar.errors import StoreUnavailableError
-from sidecar.store import memories, meta, requests, snapshots
+from sidecar.store import memories, meta, packets, reports, requests, snapshots, tally
 from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
 from sidecar.store.opening import Opened, open_files
 from sidecar.store.readers import Readers
+from sidecar.store.reports import LoggedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
-from sidecar.store.snapshots import NamespaceSummary
+from sidecar.store.snapshots import NamespaceNumbers, NamespaceSummary, StoreNumbers
 from sidecar.store.writer import Done, Writer
 
 SETTLE_SECONDS = 10.0
@@ -188,7 +200,64 @@ class Store:
         with self._readers.snapshot() as db:
             return snapshots.list_namespaces(db, after, limit)
 
+    # The log
+
+    def log_packet(self, packet: Packet, once: Once | None = None) -> Replayed | None:
+        """Writes a packet down; it survives the process from then on. With a `once`, a retry logs nothing and is
+        answered with the id of the first packet, as `once` encoded it."""
+        rows = packets.to_rows(packet)
+
+        def work(db: Connection) -> Done[str]:
+            packets.insert(db, rows)
+            return Done(packet.packet_id)
+
+        logged = self._writer.submit(once_only(packet.namespace, once, packet.create_time, work), durable=False)
+        return logged if isinstance(logged, Replayed) else None
+
+    def get_packet(self, namespace: str | None, packet_id: str) -> LoggedPacket:
+        """A packet as it was served, with what is known of its use. None means whosesoever.
+
+        Raises PacketNotFoundError.
+        """
+        with self._readers.snapshot() as db:
+            return reports.read_logged(db, namespace, packet_id)
+
+    def recent_reserved(self, namespace: str, session_id: str, packets_back: int = 3) -> frozenset[int]:
+        """Keys of the memories drawn for a reserved slot in the last packets of a session; none without a session."""
+        with self._readers.snapshot() as db:
+            return packets.recent_reserved(db, namespace, session_id, packets_back)
+
+    def report(self, report: UseReport, now: Micros, once: Once | None = None) -> ReportOutcome | Replayed:
+        """Takes a report of use in and counts it; `now` is when it arrived. The same words again change nothing.
+
+        Raises PacketNotFoundError, also if the packet is not in the report's namespace.
+        """
+
+        def work(db: Connection) -> Done[ReportOutcome | Replayed]:
+            packet = reports.find_packet(db, report)
+            return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, report, now))(db)
+
+        return self._writer.submit(work, durable=True)
+
+    def use_counts_as_of(self, namespace: str, time: Micros) -> dict[int, UseCounts]:
+        """What use said of a namespace's memories when only reports received by `time` were known, by memory key.
+
+        Reads the whole feedback log of the namespace.
+        """
+        with self._readers.snapshot() as db:
+            return tally.counts_as_of(db, namespace, time)
+
     # Facts about the whole
+
+    def numbers(self) -> StoreNumbers:
+        """The store in numbers."""
+        with self._readers.snapshot() as db:
+            return snapshots.store_numbers(db, sum(self._opened.files.sizes()))
+
+    def namespace_numbers(self, namespace: str) -> NamespaceNumbers:
+        """A namespace in numbers; zeros for one that is not there."""
+        with self._readers.snapshot() as db:
+            return snapshots.namespace_numbers(db, namespace)
 
     def answered(self, namespace: str, once: Once, now: Micros) -> Replayed | None:
         """What this request was answered with within 24 hours. Raises RequestIdReusedError."""
@@ -203,9 +272,23 @@ class Store:
     def set_meta(self, facts: Mapping[str, bytes]) -> None:
         """Sets facts about the store, all or none."""
 
-        def work(db: Any) -> Done[None]:
+        def work(db: Connection) -> Done[None]:
             for key, value in facts.items():
                 meta.put(db, key, value)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
+    def use_priors(self) -> dict[str, tuple[float, float]]:
+        """(mu, kappa) of the use rate by kind, as the last rescore left them; empty before the first."""
+        with self._readers.snapshot() as db:
+            return meta.use_priors(db)
+
+    def set_use_priors(self, run: str, priors: Mapping[str, tuple[float, float]]) -> None:
+        """Replaces (mu, kappa) of every kind by those of a rescore run."""
+
+        def work(db: Connection) -> Done[None]:
+            meta.put_use_priors(db, run, priors)
             return Done(None)
 
         self._writer.submit(work, durable=True)

@@ -1,0 +1,76 @@
+"""Counts use over distinct sessions: what the use rate, frequency and recency are made of. Pure.
+
+A session gives a memory one pair (used, seen): over its packets the largest of each. So fifty uses in one session
+weigh no more than one. Sums are kept by agent, and an agent weighs at most AGENT_SESSIONS sessions of a memory: above
+it used and seen are scaled alike, which keeps the rate and bounds its weight. The bound is on the sum of seen, not on
+the number of sessions: otherwise a doubtful "not used" would thin out the certain ones before it and raise the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import fsum
+
+from sidecar.domain import Micros, UseCounts
+from sidecar.store.merge import MILLION
+
+AGENT_SESSIONS = 20
+"""Most sessions of one memory that one agent weighs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUse:
+    """What one session says of one memory. `used` and `seen` are in millionths; `last_use_time` None means not used."""
+
+    used: int = 0
+    seen: int = 0
+    last_use_time: Micros | None = None
+
+    def with_packet(self, used: int, seen: int, last_use_time: Micros | None) -> SessionUse:
+        """The same with one more packet of the session."""
+        return SessionUse(max(self.used, used), max(self.seen, seen), later(self.last_use_time, last_use_time))
+
+    def as_agent(self) -> AgentUse:
+        """What it adds to its agent's sums."""
+        return AgentUse(self.used, self.seen, int(self.last_use_time is not None), int(self.seen > 0))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUse:
+    """Sums of one memory over one agent's sessions. `used` and `seen` are in millionths."""
+
+    used: int = 0
+    seen: int = 0
+    use_sessions: int = 0
+    reported_sessions: int = 0
+
+    def plus(self, other: AgentUse, sign: int = 1) -> AgentUse:
+        """The sums with another's added, or taken away with sign -1."""
+        return AgentUse(
+            self.used + sign * other.used,
+            self.seen + sign * other.seen,
+            self.use_sessions + sign * other.use_sessions,
+            self.reported_sessions + sign * other.reported_sessions,
+        )
+
+
+def total(agents: Iterable[AgentUse], last_use_time: Micros | None) -> UseCounts:
+    """The counts of one memory over all agents; 0 <= used <= seen. In whatever order the agents come."""
+    most = AGENT_SESSIONS * MILLION
+    used: list[float] = []
+    seen: list[float] = []
+    use_sessions = reported_sessions = 0
+    for agent in agents:
+        used.append(agent.used if agent.seen <= most else agent.used * most / agent.seen)
+        seen.append(min(agent.seen, most))
+        use_sessions += agent.use_sessions
+        reported_sessions += agent.reported_sessions
+    return UseCounts(fsum(used) / MILLION, fsum(seen) / MILLION, use_sessions, reported_sessions, last_use_time)
+
+
+def later(one: Micros | None, other: Micros | None) -> Micros | None:
+    """The later of two times, where None is before all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

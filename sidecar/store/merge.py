@@ -1,0 +1,177 @@
+"""Merges all reports on one packet into what is known of each memory's use. Pure.
+
+Within one channel the latest named word on a memory stands: by the reports' sequence, else by their report_time, else
+by their arrival. A named "used" is taken back only by naming the memory as unused; that a complete report does not
+mention a memory which was shown means "not used" only where no name speaks. EXPLICIT replaces INFERRED. The result
+depends on the set of reports alone: replays, duplicates and reordering change nothing.
+
+What a packet adds to a use rate is a pair (used, seen) in whole millionths of a session, so that sums are exact:
+
+- EXPLICIT used, named so in a complete report: (1, 1); only in incomplete ones: nothing, as their silence says nothing
+  (but what INFERRED had found then stays);
+- EXPLICIT not used: (0, 1);
+- INFERRED used: (c, 1), c its highest confidence; not used: (0, b), or (0, 1) if a match was taken back, so that no
+  "unused" ever raises a rate;
+- PACKET and ECHO: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sidecar.domain import DAY, Channel, MemoryUse, Micros, ReportState
+
+WINDOW: Micros = DAY
+"""A packet without a report is OPEN for so long; a first report after it is LATE."""
+
+MILLION = 1_000_000
+"""One whole session, in millionths."""
+
+INFERRED_UNUSED = 0.8
+"""How sure "no handle found" is to mean "not used", before packets with both channels say better: Beta(8, 2)'s mean."""
+
+ECHO_WEIGHT = 0.1
+"""What a repetition is worth to training at first."""
+
+LIKELY = 0.5
+"""An inferred use counts as a use in `frequency` and for `last_use_time` from this confidence on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report as the log keeps it, with only ids that are in its packet. `shown` None means all of the packet."""
+
+    report_id: str
+    channel: Channel
+    complete: bool
+    confidence: float
+    sequence: int | None
+    report_time: Micros | None
+    receive_time: Micros
+    used: frozenset[str]
+    unused: frozenset[str]
+    shown: frozenset[str] | None
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        """The later of two reports has the greater order. It never depends on the arrival if the reporter says more."""
+        if self.sequence is not None:
+            return True, self.sequence, self.report_time or 0, self.report_id
+        return False, self.receive_time if self.report_time is None else self.report_time, 0, self.report_id
+
+    @property
+    def event_time(self) -> Micros:
+        """When the use was known: by the reporter's clock, but never ahead of ours."""
+        return self.receive_time if self.report_time is None else min(self.report_time, self.receive_time)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What one packet says of one memory.
+
+    `words` has one entry for each channel that says something, strongest first. `used` and `seen` are the pair in
+    millionths; `last_use_time` is None unless the memory counts as used.
+    """
+
+    memory_id: str
+    words: tuple[MemoryUse, ...]
+    used: int
+    seen: int
+    last_use_time: Micros | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What one channel says of one memory. `confidence` is the highest of all matches, also of one taken back."""
+
+    used: bool
+    confidence: float
+    in_complete: bool
+    ever_used: bool
+    use_time: Micros
+    receive_time: Micros
+
+
+def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
+    """Merges the reports on a packet that holds these memories. Memories of which nothing is known are left out."""
+    by_channel: dict[Channel, list[Report]] = {}
+    for report in sorted(reports, key=lambda report: report.order):
+        by_channel.setdefault(report.channel, []).append(report)
+    merged: list[Merged] = []
+    for memory_id in memory_ids:
+        found = {
+            channel: word
+            for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO)
+            if (word := _word(by_channel.get(channel, ()), memory_id)) is not None
+        }
+        one = _merged(memory_id, found)
+        if one.words:
+            merged.append(one)
+    return merged
+
+
+def report_state(create_time: Micros, first_report_time: Micros | None, now: Micros) -> ReportState:
+    """How a packet stands whose first EXPLICIT or INFERRED report arrived at `first_report_time`."""
+    if first_report_time is not None:
+        return ReportState.LATE if is_late(create_time, first_report_time) else ReportState.REPORTED
+    return ReportState.UNREPORTED if is_late(create_time, now) else ReportState.OPEN
+
+
+def is_late(create_time: Micros, receive_time: Micros) -> bool:
+    """True if a report that arrives then is beyond the packet's window."""
+    return receive_time - create_time > WINDOW
+
+
+def _word(reports: Sequence[Report], memory_id: str) -> _Word | None:
+    """What the reports of one channel, in their order, say of a memory."""
+    naming = [report for report in reports if memory_id in report.used or memory_id in report.unused]
+    using = [report for report in naming if memory_id in report.used]
+    complete = next((report for report in reversed(reports) if report.complete), None)
+    if naming:
+        standing, used = naming[-1], memory_id in naming[-1].used
+    elif complete is not None and (complete.shown is None or memory_id in complete.shown):
+        standing, used = complete, False
+    else:
+        return None
+    return _Word(
+        used=used,
+        confidence=max((report.confidence for report in using), default=0.0),
+        in_complete=any(report.complete for report in using),
+        ever_used=bool(using),
+        use_time=min((report.event_time for report in using), default=0),
+        receive_time=standing.receive_time,
+    )
+
+
+def _merged(memory_id: str, found: dict[Channel, _Word]) -> Merged:
+    explicit, inferred, echo = (found.get(channel) for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO))
+    words: list[MemoryUse] = []
+    if explicit is not None:
+        words.append(MemoryUse(memory_id, Channel.EXPLICIT, explicit.used, 1.0, explicit.receive_time))
+    if inferred is not None:
+        confidence = inferred.confidence if inferred.used else INFERRED_UNUSED
+        words.append(MemoryUse(memory_id, Channel.INFERRED, inferred.used, confidence, inferred.receive_time))
+    if echo is not None and echo.used:  # no repetition says nothing
+        words.append(MemoryUse(memory_id, Channel.ECHO, True, ECHO_WEIGHT, echo.receive_time))
+    used, seen = _pair(explicit, inferred)
+    last_use_time = None
+    if explicit is not None:
+        last_use_time = explicit.use_time if explicit.used else None
+    elif inferred is not None and inferred.used and inferred.confidence >= LIKELY:
+        last_use_time = inferred.use_time
+    return Merged(memory_id, tuple(words), used, seen, last_use_time)
+
+
+def _pair(explicit: _Word | None, inferred: _Word | None) -> tuple[int, int]:
+    """(used, seen) in millionths."""
+    if explicit is not None and not explicit.used:
+        return 0, MILLION
+    if explicit is not None and explicit.in_complete:
+        return MILLION, MILLION
+    match = (0, 0)
+    if inferred is not None and inferred.ever_used:
+        match = round(inferred.confidence * MILLION), MILLION
+    if explicit is not None or inferred is None or inferred.used:
+        return match
+    return 0, MILLION if inferred.ever_used else round(INFERRED_UNUSED * MILLION)

@@ -1,0 +1,253 @@
+"""The packet log: writes a packet as one row with its exposures, and reads it back bit for bit."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import (
+    DegradationReason,
+    EmptyReason,
+    Floats,
+    LeftOutReason,
+    Packet,
+    PacketItem,
+    PoolItem,
+    Segment,
+)
+from sidecar.errors import PacketNotFoundError
+from sidecar.store.rows import Row, to_json
+
+_COLUMNS = (
+    "packet_id",
+    "namespace",
+    "session_key",
+    "session_id",
+    "agent_id",
+    "surface",
+    "request_id",
+    "model_version",
+    "feature_schema_hash",
+    "exploration_policy",
+    "score_version",
+    "as_of_time",
+    "create_time",
+    "valid_until_time",
+    "empty_reason",
+    "reserve_pool_size",
+    "pool_size_unreported",
+    "pool_size_reported",
+    "reserved_slots",
+    "token_budget",
+    "ranked_budget",
+    "slot_budget",
+    "left_out",
+    "degradations",
+    "undrawn_ids",
+    "request",
+    "features",
+    "contributions",
+    "raw",
+    "undrawn_keys",
+    "undrawn_tokens",
+    "undrawn_scores",
+    "undrawn_task_fits",
+    "undrawn_propensities",
+    "undrawn_features",
+    "undrawn_raw",
+)
+_AS_THEY_ARE = (
+    *("packet_id", "namespace", "session_id", "agent_id", "surface", "request_id", "model_version"),
+    *("feature_schema_hash", "exploration_policy", "score_version", "as_of_time", "create_time", "valid_until_time"),
+    *("reserve_pool_size", "reserved_slots", "token_budget", "ranked_budget", "slot_budget"),
+)
+_INSERT_PACKET = f"INSERT INTO packets ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_INSERT_EXPOSURE = (
+    "INSERT INTO exposures (packet_key, place, memory_key, memory_id, segment, score, task_fit,"
+    " inclusion_propensity, position_probability, tokens, swapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SELECT_EXPOSURES = (
+    "SELECT memory_id, memory_key, segment, score, task_fit, inclusion_propensity, position_probability, tokens,"
+    " swapped FROM exposures WHERE packet_key = ? ORDER BY place"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PacketRows:
+    """A packet ready for its tables, made on the caller's thread so that the writer need not."""
+
+    packet: Row
+    exposures: Sequence[Row]
+
+
+def to_rows(packet: Packet) -> PacketRows:
+    """The rows of a packet."""
+    items, undrawn = packet.items, packet.undrawn
+    row = (
+        packet.packet_id,
+        packet.namespace,
+        session_key(packet.session_id, packet.packet_id),
+        packet.session_id,
+        packet.agent_id,
+        packet.surface,
+        packet.request_id,
+        packet.model_version,
+        packet.feature_schema_hash,
+        packet.exploration_policy,
+        packet.score_version,
+        packet.as_of_time,
+        packet.create_time,
+        packet.valid_until_time,
+        None if packet.empty_reason is None else packet.empty_reason.value,
+        packet.reserve_pool_size,
+        *packet.pool_sizes,
+        packet.reserved_slots,
+        packet.token_budget,
+        packet.ranked_budget,
+        packet.slot_budget,
+        to_json({reason.value: count for reason, count in packet.left_out.items()}),
+        to_json([[reason.value, message] for reason, message in packet.degradations]),
+        to_json([item.memory_id for item in undrawn]),
+        packet.payload,
+        _pack([item.features for item in items]),
+        _pack([item.contributions for item in items]),
+        _pack([item.raw for item in items]),
+        _pack([item.memory_key for item in undrawn], "<i8"),
+        _pack([item.tokens for item in undrawn], "<i8"),
+        _pack([item.score for item in undrawn]),
+        _pack([item.task_fit for item in undrawn]),
+        _pack([item.inclusion_propensity for item in undrawn]),
+        _pack([item.features for item in undrawn]),
+        _pack([item.raw for item in undrawn]),
+    )
+    exposures = [
+        (
+            place,
+            item.memory_key,
+            item.memory_id,
+            item.segment.value,
+            item.score,
+            item.task_fit,
+            item.inclusion_propensity,
+            item.position_probability,
+            item.tokens,
+            int(item.swapped),
+        )
+        for place, item in enumerate(items, start=1)
+    ]
+    return PacketRows(row, exposures)
+
+
+def insert(connection: sqlite3.Connection, rows: PacketRows) -> None:
+    """Writes the packet."""
+    packet_key = connection.execute(_INSERT_PACKET, rows.packet).lastrowid
+    connection.executemany(_INSERT_EXPOSURE, [(packet_key, *exposure) for exposure in rows.exposures])
+
+
+def read(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> tuple[int, Packet]:
+    """The packet and its key. Raises PacketNotFoundError, also if it is another namespace's."""
+    found = connection.execute(
+        f"SELECT packet_key, {', '.join(_COLUMNS)} FROM packets WHERE packet_id = ?", (packet_id,)
+    ).fetchone()
+    if found is None or namespace not in (None, found[2]):
+        raise unknown(packet_id)
+    packet_key = int(found[0])
+    row: Mapping[str, Any] = dict(zip(_COLUMNS, found[1:], strict=True))
+    exposures = connection.execute(_SELECT_EXPOSURES, (packet_key,)).fetchall()
+    return packet_key, _packet(row, _items(row, exposures), _undrawn(row))
+
+
+def unknown(packet_id: str) -> PacketNotFoundError:
+    """The error for a packet that is not there, or is not the caller's."""
+    return PacketNotFoundError(
+        f"packet_id: no packet {packet_id!r} in this namespace; send the packet_id of a Rank answer that was not pruned"
+    )
+
+
+def recent_reserved(connection: sqlite3.Connection, namespace: str, session_id: str, packets: int) -> frozenset[int]:
+    """Keys of the memories that stood in a reserved slot in the last packets of a session."""
+    if not session_id:
+        return frozenset()
+    rows = connection.execute(
+        "SELECT memory_key FROM exposures WHERE segment = ? AND packet_key IN (SELECT packet_key FROM packets"
+        " WHERE namespace = ? AND session_key = ? ORDER BY packet_key DESC LIMIT ?)",
+        (Segment.RESERVED.value, namespace, session_key(session_id, ""), packets),
+    ).fetchall()
+    return frozenset(row[0] for row in rows)
+
+
+def session_key(session_id: str, packet_id: str) -> str:
+    """Tells sessions apart within a namespace: a packet without a session id is a session of its own."""
+    return f"s:{session_id}" if session_id else f"p:{packet_id}"
+
+
+def _packet(row: Mapping[str, Any], items: tuple[PacketItem, ...], undrawn: tuple[PoolItem, ...]) -> Packet:
+    return Packet(
+        **{name: row[name] for name in _AS_THEY_ARE},
+        items=items,
+        undrawn=undrawn,
+        left_out={LeftOutReason(reason): count for reason, count in json.loads(row["left_out"]).items()},
+        degradations=tuple((DegradationReason(reason), text) for reason, text in json.loads(row["degradations"])),
+        empty_reason=None if row["empty_reason"] is None else EmptyReason(row["empty_reason"]),
+        pool_sizes=(row["pool_size_unreported"], row["pool_size_reported"]),
+        payload=bytes(row["request"]),
+    )
+
+
+def _items(row: Mapping[str, Any], exposures: Sequence[Row]) -> tuple[PacketItem, ...]:
+    count = len(exposures)
+    features, contributions, raw = (_rows(row[name], count) for name in ("features", "contributions", "raw"))
+    return tuple(
+        PacketItem(
+            memory_id=exposure[0],
+            memory_key=exposure[1],
+            segment=Segment(exposure[2]),
+            score=exposure[3],
+            contributions=contributions[i],
+            features=features[i],
+            raw=raw[i],
+            task_fit=exposure[4],
+            inclusion_propensity=exposure[5],
+            position_probability=exposure[6],
+            tokens=exposure[7],
+            swapped=bool(exposure[8]),
+        )
+        for i, exposure in enumerate(exposures)
+    )
+
+
+def _undrawn(row: Mapping[str, Any]) -> tuple[PoolItem, ...]:
+    ids = json.loads(row["undrawn_ids"])
+    keys, tokens = (np.frombuffer(row[f"undrawn_{name}"], "<i8").tolist() for name in ("keys", "tokens"))
+    scores, fits, chances = (
+        np.frombuffer(row[f"undrawn_{name}"], "<f8").tolist() for name in ("scores", "task_fits", "propensities")
+    )
+    features, raw = (_rows(row[f"undrawn_{name}"], len(ids)) for name in ("features", "raw"))
+    return tuple(
+        PoolItem(
+            memory_id=memory_id,
+            memory_key=keys[i],
+            features=features[i],
+            raw=raw[i],
+            tokens=tokens[i],
+            score=scores[i],
+            task_fit=fits[i],
+            inclusion_propensity=chances[i],
+        )
+        for i, memory_id in enumerate(ids)
+    )
+
+
+def _pack(values: Iterable[Any], dtype: str = "<f8") -> bytes:
+    return np.asarray(values, dtype).tobytes()
+
+
+def _rows(blob: bytes, count: int) -> Floats:
+    matrix: NDArray[np.float64] = np.frombuffer(blob, "<f8").reshape(count, -1) if count else np.empty((0, 0))
+    return matrix

@@ -1,0 +1,248 @@
+"""Keeps the sums of use in step with the reports: after a report by what it changed, or all of them from the log."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from sidecar.domain import Channel, Micros, UseCounts
+from sidecar.store.counts import AgentUse, SessionUse, later, total
+from sidecar.store.merge import Merged, Report, merge
+from sidecar.store.rows import Row
+
+_REPORT = (
+    "r.report_key, r.packet_key, r.report_id, r.channel, r.complete, r.confidence, r.sequence, r.report_time,"
+    " r.receive_time, r.shown_all"
+)
+_WORD = "w.report_key, w.word, w.memory_id"
+
+
+def recount(
+    connection: sqlite3.Connection,
+    packet_key: int,
+    namespace: str,
+    session_key: str,
+    memory_keys: Mapping[str, int],
+) -> dict[int, UseCounts]:
+    """Merges all reports on a packet anew and moves the sums. Returns the new counts of the living memories whose
+    counts changed, by key."""
+    before = _packet_pairs(connection, packet_key)
+    merged = merge(_reports_of(connection, packet_key), list(memory_keys))
+    _replace_words(connection, packet_key, memory_keys, merged)
+    after = {memory_keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
+    counts: dict[int, UseCounts] = {}
+    for key in memory_keys.values():
+        old, new = before.get(key, SessionUse()), after.get(key, SessionUse())
+        changes = old != new and _lives(connection, key)
+        if changes and _move(connection, namespace, session_key, key, old, new):
+            counts[key] = _counts(connection, key)
+    return counts
+
+
+def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -> dict[int, UseCounts]:
+    """The counts of a namespace's living memories from the reports that had arrived by `time`, by key.
+
+    Reads the log alone, and so proves the sums that are kept beside it.
+    """
+    of_reports = "r.namespace = ? AND r.receive_time <= ? AND r.channel IN ('explicit', 'inferred')"
+    reports = _build(
+        connection.execute(f"SELECT {_REPORT} FROM reports r WHERE {of_reports}", (namespace, time)).fetchall(),
+        connection.execute(
+            f"SELECT {_WORD} FROM report_memories w JOIN reports r ON r.report_key = w.report_key WHERE {of_reports}",
+            (namespace, time),
+        ).fetchall(),
+    )
+    sessions: dict[tuple[int, str], SessionUse] = defaultdict(SessionUse)
+    for packet_key, of_packet in reports.items():
+        (session_key,) = connection.execute(
+            "SELECT session_key FROM packets WHERE packet_key = ?", (packet_key,)
+        ).fetchone()
+        memory_keys = dict(
+            connection.execute(
+                "SELECT e.memory_id, e.memory_key FROM exposures e JOIN memories m ON m.memory_key = e.memory_key"
+                " WHERE e.packet_key = ?",
+                (packet_key,),
+            ).fetchall()
+        )
+        for one in merge(of_packet, list(memory_keys)):
+            place = memory_keys[one.memory_id], session_key
+            sessions[place] = sessions[place].with_packet(one.used, one.seen, one.last_use_time)
+    agent_of = {key: _session_agent(connection, namespace, key) for key in {place[1] for place in sessions}}
+    agents: dict[int, dict[str, AgentUse]] = defaultdict(lambda: defaultdict(AgentUse))
+    last_use: dict[int, Micros | None] = {}
+    for (key, session_key), use in sessions.items():
+        agent_id = agent_of[session_key]
+        agents[key][agent_id] = agents[key][agent_id].plus(use.as_agent())
+        last_use[key] = later(last_use.get(key), use.last_use_time)
+    return {key: total(of_memory.values(), last_use[key]) for key, of_memory in agents.items()}
+
+
+def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]:
+    """The kept sums of a namespace: memory key, used, seen, use and reported sessions by agent, and the last use."""
+    return connection.execute(
+        "SELECT a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions,"
+        " (SELECT MAX(s.last_use_time) FROM session_uses s WHERE s.memory_key = a.memory_key)"
+        " FROM memories m JOIN agent_uses a ON a.memory_key = m.memory_key WHERE m.namespace = ?",
+        (namespace,),
+    ).fetchall()
+
+
+def build_counts(rows: Iterable[Row]) -> dict[int, UseCounts]:
+    """The counts by memory key from the rows of `read_counts`."""
+    agents: dict[int, list[AgentUse]] = defaultdict(list)
+    last_use: dict[int, Micros | None] = {}
+    for key, *sums, last_use_time in rows:
+        agents[key].append(AgentUse(*sums))
+        last_use[key] = last_use_time
+    return {key: total(of_memory, last_use[key]) for key, of_memory in agents.items()}
+
+
+def _move(
+    connection: sqlite3.Connection,
+    namespace: str,
+    session_key: str,
+    key: int,
+    old: SessionUse,
+    new: SessionUse,
+) -> bool:
+    """Moves a memory's session and agent sums from a packet's old pair to its new one. True if they changed."""
+    row = connection.execute(
+        "SELECT used_millionths, seen_millionths, last_use_time, agent_id FROM session_uses WHERE memory_key = ?"
+        " AND session_key = ?",
+        (key, session_key),
+    ).fetchone()
+    was = SessionUse() if row is None else SessionUse(*row[:3])
+    if old.with_packet(new.used, new.seen, new.last_use_time) == new:
+        now = was.with_packet(new.used, new.seen, new.last_use_time)
+    else:  # something was taken back: only now look at the session's other packets
+        now = _session_use(connection, namespace, session_key, key)
+    if now == was:
+        return False
+    agent_id = _session_agent(connection, namespace, session_key) if row is None else row[3]
+    if now == SessionUse():
+        connection.execute("DELETE FROM session_uses WHERE memory_key = ? AND session_key = ?", (key, session_key))
+    else:
+        connection.execute(
+            "INSERT OR REPLACE INTO session_uses (memory_key, session_key, agent_id, used_millionths,"
+            " seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, session_key, agent_id, now.used, now.seen, now.last_use_time),
+        )
+    row = connection.execute(
+        "SELECT used_millionths, seen_millionths, use_sessions, reported_sessions FROM agent_uses"
+        " WHERE memory_key = ? AND agent_id = ?",
+        (key, agent_id),
+    ).fetchone()
+    sums = (AgentUse() if row is None else AgentUse(*row)).plus(was.as_agent(), -1).plus(now.as_agent())
+    connection.execute(
+        "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
+        " reported_sessions) VALUES (?, ?, ?, ?, ?, ?)",
+        (key, agent_id, sums.used, sums.seen, sums.use_sessions, sums.reported_sessions),
+    )
+    return True
+
+
+def _counts(connection: sqlite3.Connection, key: int) -> UseCounts:
+    rows = connection.execute(
+        "SELECT used_millionths, seen_millionths, use_sessions, reported_sessions FROM agent_uses WHERE memory_key = ?",
+        (key,),
+    ).fetchall()
+    (last_use_time,) = connection.execute(
+        "SELECT MAX(last_use_time) FROM session_uses WHERE memory_key = ?", (key,)
+    ).fetchone()
+    return total((AgentUse(*row) for row in rows), last_use_time)
+
+
+def _session_use(connection: sqlite3.Connection, namespace: str, session_key: str, key: int) -> SessionUse:
+    row = connection.execute(
+        "SELECT MAX(u.used_millionths), MAX(u.seen_millionths), MAX(u.last_use_time) FROM packets p"
+        " JOIN packet_uses u ON u.packet_key = p.packet_key"
+        " WHERE p.namespace = ? AND p.session_key = ? AND u.memory_key = ?",
+        (namespace, session_key, key),
+    ).fetchone()
+    return SessionUse(row[0] or 0, row[1] or 0, row[2])
+
+
+def _session_agent(connection: sqlite3.Connection, namespace: str, session_key: str) -> str:
+    """The agent that a session counts for: its first packet's, so that no report can move it."""
+    row = connection.execute(
+        "SELECT agent_id FROM packets WHERE namespace = ? AND session_key = ? ORDER BY packet_key LIMIT 1",
+        (namespace, session_key),
+    ).fetchone()
+    return str(row[0])
+
+
+def _packet_pairs(connection: sqlite3.Connection, packet_key: int) -> dict[int, SessionUse]:
+    """What the packet's reports came to so far, by memory key."""
+    rows = connection.execute(
+        "SELECT memory_key, MAX(used_millionths), MAX(seen_millionths), MAX(last_use_time) FROM packet_uses"
+        " WHERE packet_key = ? GROUP BY memory_key",
+        (packet_key,),
+    ).fetchall()
+    return {row[0]: SessionUse(*row[1:]) for row in rows}
+
+
+def _replace_words(
+    connection: sqlite3.Connection, packet_key: int, memory_keys: Mapping[str, int], merged: Iterable[Merged]
+) -> None:
+    """Writes the merged words down; the pair stands once, with the strongest channel."""
+    connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet_key,))
+    connection.executemany(
+        "INSERT INTO packet_uses (packet_key, memory_id, channel, memory_key, used, confidence, receive_time,"
+        " used_millionths, seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                packet_key,
+                one.memory_id,
+                word.channel.value,
+                memory_keys[one.memory_id],
+                int(word.used),
+                word.confidence,
+                word.receive_time,
+                *((0, 0, None) if i else (one.used, one.seen, one.last_use_time)),
+            )
+            for one in merged
+            for i, word in enumerate(one.words)
+        ],
+    )
+
+
+def _reports_of(connection: sqlite3.Connection, packet_key: int) -> list[Report]:
+    reports = connection.execute(f"SELECT {_REPORT} FROM reports r WHERE r.packet_key = ?", (packet_key,)).fetchall()
+    words = connection.execute(
+        f"SELECT {_WORD} FROM report_memories w JOIN reports r ON r.report_key = w.report_key WHERE r.packet_key = ?",
+        (packet_key,),
+    ).fetchall()
+    return _build(reports, words)[packet_key]
+
+
+def _build(reports: Sequence[Row], words: Sequence[Row]) -> dict[int, list[Report]]:
+    """Reports by packet key."""
+    named: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for report_key, word, memory_id in words:
+        named[report_key, word].add(memory_id)
+    built: dict[int, list[Report]] = defaultdict(list)
+    for row in reports:
+        report_key, packet_key, report_id, channel, complete, confidence, sequence, report_time, receive_time, all_ = (
+            row
+        )
+        report = Report(
+            report_id=report_id,
+            channel=Channel(channel),
+            complete=bool(complete),
+            confidence=confidence,
+            sequence=sequence,
+            report_time=report_time,
+            receive_time=receive_time,
+            used=frozenset(named[report_key, "used"]),
+            unused=frozenset(named[report_key, "unused"]),
+            shown=None if all_ else frozenset(named[report_key, "shown"]),
+        )
+        built[packet_key].append(report)
+    return built
+
+
+def _lives(connection: sqlite3.Connection, key: int) -> bool:
+    return key > 0 and (
+        connection.execute("SELECT 1 FROM memories WHERE memory_key = ?", (key,)).fetchone() is not None
+    )
