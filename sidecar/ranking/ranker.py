@@ -44,7 +44,8 @@ from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedders import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
-from sidecar.store.store import Once, Replayed, Store
+from sidecar.store.requests import Once, Replayed
+from sidecar.store.store import Store
 from sidecar.weights import Weights, WeightsHolder
 
 # A longer task is read at both ends: what it is about stands at the beginning, what is asked most often at the end.
@@ -115,6 +116,7 @@ class Ranker:
         self._emotion = emotion_namespaces
         self._new_packet_id = new_packet_id
         self._salt = store.salt
+        self._use_prior = {**PRIOR, **store.use_priors()}
 
     def rank(self, request: RankRequest, check: Callable[[], None]) -> RankAnswer:
         """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed.
@@ -199,7 +201,7 @@ class Ranker:
             text=text,
             as_of_time=as_of,
             half_life_days=weights.half_life_days,
-            use_prior=PRIOR,
+            use_prior=self._use_prior,
             emotion_enabled=request.namespace in self._emotion,
             variants=weights.variants,
         )

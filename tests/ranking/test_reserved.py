@@ -37,11 +37,11 @@ def exact_inclusion(fit: list[float], reported: list[int], slots: int) -> list[f
             for i, g in mixture(stratum).items():
                 inclusion[i] += g
     else:
-        g = mixture(filled[0])
-        if len(g) == 1:
+        alone = mixture(filled[0])
+        if len(alone) == 1:
             inclusion[filled[0][0]] = 1.0
-        for first, second in itertools.permutations(g, 2):
-            p = g[first] * g[second] / (1 - g[first])
+        for first, second in itertools.permutations(alone, 2):
+            p = alone[first] * alone[second] / (1 - alone[first])
             inclusion[first] += p
             inclusion[second] += p
     return inclusion
