@@ -78,6 +78,22 @@ def test_engine_scores_as_its_note_does() -> None:
     assert found.score == pytest.approx(expected, abs=1e-6)
 
 
+def test_an_old_decision_can_outrank_yesterdays_preference() -> None:
+    """Under engine, what fits the task beats what is merely new.
+
+    By hand: .40 * .7 + .25 * 2^(-90 / 180) = .4568 against .40 * .1 + .25 * 2^(-1 / 120) = .2886.
+    """
+    memories = columns(2, kinds=["decision", "preference"], create_time=[days_ago(90), days_ago(1)])
+    found = scored(PRESETS["engine"], memories, no_match(2, cosine=[0.7, 0.1])).score
+    assert found == pytest.approx([0.4568, 0.2886], abs=5e-5)
+
+
+def test_importance_raises_a_memory_under_the_default() -> None:
+    """Of two memories that are alike but for the user's word, the more important one stands first."""
+    little, much = scored(PRESETS["default"], columns(2, importance_override=[0.2, 0.9]), no_match(2)).score
+    assert little < much
+
+
 def test_the_weights_of_the_notes_are_the_notes() -> None:
     """smartctx weighs kind .35, relevance .30, overlap .25 and access .10; engine 40, 25, 20 and 15 %."""
     assert _nonzero(PRESETS["smartctx"]) == {"kind_prior": 0.35, "relevance": 0.30, "lexical": 0.25, "frequency": 0.10}
