@@ -113,7 +113,7 @@ def make_weights(
     if use_family_cap is not None and not _in_unit(use_family_cap):
         bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
     for kind, days in (half_life_days or {}).items():
-        if not (_is_number(days) and 0 < days <= MAX_HALF_LIFE_DAYS):
+        if not 0 < days <= MAX_HALF_LIFE_DAYS:
             bad.add(
                 f"{path}.half_life_days.{kind}", f"is {days!r}; must be above 0 and at most {MAX_HALF_LIFE_DAYS:g} days"
             )
@@ -134,13 +134,8 @@ def make_weights(
     )
 
 
-def _is_number(value: object) -> bool:
-    # A settings file hands over whatever it holds; to Python, true is 1. NaN lies within no bounds.
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _in_unit(value: float) -> bool:
-    return _is_number(value) and 0.0 <= value <= 1.0
+    return 0.0 <= value <= 1.0  # which NaN is not
 
 
 def _is_sound(bad: Violations, path: str, table: Mapping[str, float]) -> bool:
