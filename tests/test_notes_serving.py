@@ -20,6 +20,7 @@ from memoryranker.v1 import feedback_pb2, ranker_pb2, types_pb2
 
 from sidecar.features import FEATURE_NAMES
 from tests.serving import Running, running
+from tests.weights.test_presets import SMARTCTX_EXAMPLES, SMARTCTX_TASK
 
 ROOT = Path(__file__).resolve().parent.parent
 Weights = str | Mapping[str, float] | None
@@ -290,6 +291,20 @@ def test_the_users_word_on_importance_wins(client: Client, namespace: str) -> No
 
 
 # The ranking
+
+
+def test_smartctx_scores_a_store_as_its_note_does(client: Client, namespace: str) -> None:
+    """The memories that were worked by hand have those scores from a running server, in that order."""
+    expected = {}
+    for number, (kind, relevance, sessions, content, score) in enumerate(SMARTCTX_EXAMPLES):
+        name = f"m{number}"
+        expected[name] = score
+        client.upsert(namespace, [{"id": name, "kind": kind, "relevance": relevance, "content": content}])
+        for session in range(min(sessions, 6)):  # the bonus has ended by then
+            client.report_use(serve_only(client, namespace, name, f"{name} {session}").packet_id, [name])
+    found = scores(client, namespace, SMARTCTX_TASK, "smartctx")
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert list(found) == sorted(expected, key=lambda name: -expected[name])
 
 
 def test_a_packet_holds_at_most_what_was_asked_for(client: Client, namespace: str) -> None:
