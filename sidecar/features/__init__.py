@@ -7,12 +7,14 @@ every contribution list; `SCHEMA_HASH` changes with any change of name, order or
 from sidecar.features.registry import (
     BY_NAME,
     FEATURE_NAMES,
+    PARTLY_FED_BY_USE,
     RAW_NAMES,
     REGISTRY,
     SCHEMA_HASH,
     USE_FAMILY,
     feature_matrix,
     raw_matrix,
+    values_without_use,
 )
 from sidecar.features.view import NO_TIME, Columns, Feature, TaskWord, TermMatch, TextMatches, View
 
@@ -20,6 +22,7 @@ __all__ = [
     "BY_NAME",
     "FEATURE_NAMES",
     "NO_TIME",
+    "PARTLY_FED_BY_USE",
     "RAW_NAMES",
     "REGISTRY",
     "SCHEMA_HASH",
@@ -32,4 +35,5 @@ __all__ = [
     "View",
     "feature_matrix",
     "raw_matrix",
+    "values_without_use",
 ]

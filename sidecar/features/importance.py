@@ -53,5 +53,6 @@ FEATURE = Feature(
     name="importance",
     source="its own worth: content, use and the user's word, which wins",
     values={"default": value},
+    without_use=without_use,
     raw={"importance_without_use": without_use},
 )

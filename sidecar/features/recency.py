@@ -5,9 +5,10 @@ that steps back cannot lift a value above 1.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.domain import DAY, Floats
-from sidecar.features.view import NO_TIME, Feature, View
+from sidecar.features.view import Feature, View
 
 HALF_LIFE_DAYS = {
     "decision": 180.0,
@@ -27,11 +28,16 @@ HALF_LIFE_DAYS = {
 
 def age_days(view: View) -> Floats:
     """Days since creation or last use, whichever is later, at least 0. Shape (n,)."""
-    columns = view.columns
-    # A use after as_of has not happened yet.
-    use_time = np.where(columns.last_use_time <= view.as_of_time, columns.last_use_time, NO_TIME)
-    latest = np.maximum(columns.create_time, use_time)
-    age: Floats = np.maximum(view.as_of_time - latest, 0) / DAY
+    return _days_since(view, np.maximum(view.columns.create_time, view.columns.last_use_time))
+
+
+def create_age_days(view: View) -> Floats:
+    """Days since creation, at least 0. Shape (n,)."""
+    return _days_since(view, view.columns.create_time)
+
+
+def _days_since(view: View, time: NDArray[np.int64]) -> Floats:
+    age: Floats = np.maximum(view.as_of_time - time, 0) / DAY
     return age
 
 
@@ -40,9 +46,15 @@ def value(view: View) -> Floats:
     return np.exp2(-age_days(view) / view.by_kind(view.half_life_days))
 
 
+def without_use(view: View) -> Floats:
+    """The same from creation alone: how recent it would be if no one had used it. Shape (n,)."""
+    return np.exp2(-create_age_days(view) / view.by_kind(view.half_life_days))
+
+
 FEATURE = Feature(
     name="recency",
     source="2^(-age / half-life of its kind), age from creation or last use, never from a serve",
     values={"default": value},
-    raw={"age_days": age_days},
+    without_use=without_use,
+    raw={"age_days": age_days, "create_age_days": create_age_days},
 )

@@ -45,6 +45,7 @@ REGISTRY: tuple[Feature, ...] = (
 BY_NAME = {feature.name: feature for feature in REGISTRY}
 FEATURE_NAMES = tuple(BY_NAME)
 USE_FAMILY = tuple(feature.name for feature in REGISTRY if feature.in_use_family)
+PARTLY_FED_BY_USE = tuple(feature.name for feature in REGISTRY if feature.without_use)
 RAW_NAMES = tuple(name for feature in REGISTRY for name in feature.raw)
 
 
@@ -61,6 +62,11 @@ def feature_matrix(view: View) -> Floats:
     """Values of all features for all rows: shape (n, d), float64 in [0, 1], columns in the order of REGISTRY."""
     # Stacked by feature and turned: each column stays contiguous, which is how weights go through it.
     return np.stack([view.value(feature) for feature in REGISTRY]).T
+
+
+def values_without_use(view: View) -> dict[str, Floats]:
+    """What the features of PARTLY_FED_BY_USE would be if nothing were known of use, each of shape (n,)."""
+    return {feature.name: np.clip(feature.without_use(view), 0.0, 1.0) for feature in REGISTRY if feature.without_use}
 
 
 def raw_matrix(view: View) -> Floats:

@@ -148,6 +148,8 @@ class Feature:
     values: Mapping[str, Callable[[View], Floats]]
     needs_task: bool = False
     in_use_family: bool = False
+    without_use: Callable[[View], Floats] | None = None
+    """Of a feature that use feeds in part: its value as if nothing were known of use. None: all of it or nothing."""
     raw: Mapping[str, Callable[[View], Floats]] = field(default_factory=dict)
     version: int = 1
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import EmptyReason, Floats, LeftOutReason
-from sidecar.features import Columns, View, feature_matrix
-from sidecar.features.importance import without_use
+from sidecar.features import Columns, View, feature_matrix, values_without_use
 from sidecar.ranking.gates import PASSED, gate_counts
 from sidecar.ranking.packing import Budgets, Fill, Rows, by_score, fill, split_budget
 from sidecar.ranking.reserved import Draw, Places, ReserveSettings, distinct_members, draw, least_fit, place
@@ -45,7 +44,7 @@ def score(view: View, codes: NDArray[np.int8], weights: Weights, wrapper_tokens:
         view=view,
         codes=codes,
         features=features,
-        parts=contributions(features, without_use(view), weights),
+        parts=contributions(features, values_without_use(view), weights),
         tokens=view.columns.tokens.astype(np.int64) + wrapper_tokens,
     )
 

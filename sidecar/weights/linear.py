@@ -1,7 +1,7 @@
 """The linear form: a score is the sum of capped, weighted features, so every contribution is its own explanation.
 
-contribution_j = min(w_j * x_j, cap_j), and what use feeds (use_rate, frequency, rating, the use part of importance)
-shares one family cap on top: popularity alone can never own a packet.
+contribution_j = min(w_j * x_j, cap_j), and what use feeds (use_rate, frequency, rating, and what use adds to importance
+and recency) shares one family cap on top: popularity alone can never own a packet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import Floats
 from sidecar.errors import Violations
-from sidecar.features import BY_NAME, FEATURE_NAMES, USE_FAMILY
+from sidecar.features import BY_NAME, FEATURE_NAMES, PARTLY_FED_BY_USE, USE_FAMILY
 from sidecar.features.recency import HALF_LIFE_DAYS
 
 USE_FAMILY_CAP = 0.35
@@ -22,7 +22,8 @@ MAX_HALF_LIFE_DAYS = 36_500.0
 SUM_TOLERANCE = 1e-6
 
 _FAMILY: NDArray[np.intp] = np.array([FEATURE_NAMES.index(name) for name in USE_FAMILY])
-_IMPORTANCE = FEATURE_NAMES.index("importance")
+_PARTLY = {name: FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE}
+_FED: NDArray[np.intp] = np.array([*_FAMILY, *_PARTLY.values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,26 @@ class Contributions:
     task_fit: Floats
 
 
-def contributions(features: Floats, importance_without_use: Floats, weights: Weights) -> Contributions:
-    """Scores n memories from features of shape (n, d) and the importance they would have without use, shape (n,)."""
+def contributions(features: Floats, without_use: Mapping[str, Floats], weights: Weights) -> Contributions:
+    """Scores n memories from features of shape (n, d).
+
+    `without_use` has, for each feature of PARTLY_FED_BY_USE, its value if nothing were known of use, shape (n,). What
+    use adds to those counts into the family like what is fed by use alone.
+    """
     matrix = np.minimum(features * weights.values, weights.caps)
-    own_importance = np.minimum(importance_without_use * weights.values[_IMPORTANCE], weights.caps[_IMPORTANCE])
-    use_of_importance = np.maximum(matrix[:, _IMPORTANCE] - own_importance, 0.0)
-    family = matrix[:, _FAMILY].sum(axis=1) + use_of_importance
+    own = matrix.copy()  # each contribution less what use adds to it
+    own[:, _FAMILY] = 0.0
+    for name, index in _PARTLY.items():
+        own[:, index] = np.minimum(without_use[name] * weights.values[index], weights.caps[index])
+    use_adds = np.maximum(matrix[:, _FED] - own[:, _FED], 0.0)
+    family = use_adds.sum(axis=1)
     over = family > weights.use_family_cap
     if over.any():
         scale = weights.use_family_cap / family[over]
-        matrix[np.ix_(over, _FAMILY)] *= scale[:, None]
-        matrix[over, _IMPORTANCE] -= use_of_importance[over] * (1.0 - scale)
-    score = _left_to_right(matrix)
-    fit = matrix.copy()
-    fit[:, _FAMILY] = 0.0
-    fit[:, _IMPORTANCE] = own_importance
+        matrix[np.ix_(over, _FED)] -= use_adds[over] * (1.0 - scale)[:, None]
     total = weights.fit_total
-    task_fit = np.clip(_left_to_right(fit) / total, 0.0, 1.0) if total > 0 else np.zeros(len(matrix))
-    return Contributions(matrix, score, task_fit)
+    task_fit = np.clip(_left_to_right(own) / total, 0.0, 1.0) if total > 0 else np.zeros(len(matrix))
+    return Contributions(matrix, _left_to_right(matrix), task_fit)
 
 
 def _left_to_right(matrix: Floats) -> Floats:

@@ -116,10 +116,10 @@ def test_a_use_makes_a_memory_younger() -> None:
     assert recency_module.age_days(view(memories)).tolist() == [45.0, 0.0, 45.0]
 
 
-def test_a_use_after_the_time_that_is_ranked_for_has_not_happened_yet() -> None:
-    """Ranking as of a past time does not know of later uses."""
-    memories = columns(1, create_time=[days_ago(90)], last_use_time=[days_ago(1)])
-    assert values(recency, memories, as_of_time=days_ago(45)).tolist() == [2.0**-0.5]
+def test_a_use_ahead_of_a_clock_that_stepped_back_is_age_0() -> None:
+    """A last use later than now neither lifts recency above 1 nor stops counting."""
+    memories = columns(1, create_time=[days_ago(90)], last_use_time=[days_ago(-1)])
+    assert values(recency, memories).tolist() == [1.0]
 
 
 # importance

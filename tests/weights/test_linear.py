@@ -18,6 +18,7 @@ from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.weights import Contributions, Weights, contributions, make_weights
 
 IMPORTANCE = FEATURE_NAMES.index("importance")
+RECENCY = FEATURE_NAMES.index("recency")
 FAMILY = [FEATURE_NAMES.index(name) for name in USE_FAMILY]
 OTHERS = [index for index in range(len(FEATURE_NAMES)) if index not in FAMILY]
 
@@ -28,6 +29,11 @@ def features(count: int = 1, **given: float) -> Floats:
     for name, value in given.items():
         matrix[:, FEATURE_NAMES.index(name)] = value
     return matrix
+
+
+def scored(matrix: Floats, importance: Floats, weights: Weights) -> Contributions:
+    """Contributions of memories whose importance without use is given, and whose recency no use has touched."""
+    return contributions(matrix, {"importance": importance, "recency": matrix[:, RECENCY]}, weights)
 
 
 def parts(found: Contributions) -> dict[str, float]:
@@ -62,7 +68,7 @@ def feature_rows(draw: st.DrawFn) -> tuple[Floats, Floats]:
 @given(feature_rows(), weights_of_any_kind())
 def test_contributions_sum_left_to_right_to_the_score(rows: tuple[Floats, Floats], weights: Weights) -> None:
     """Adding up what is sent, one after the other, gives the score to the last bit."""
-    found = contributions(*rows, weights)
+    found = scored(*rows, weights)
     for row, score in zip(found.matrix.tolist(), found.score.tolist(), strict=True):
         assert functools.reduce(operator.add, row, 0.0) == score
 
@@ -70,7 +76,7 @@ def test_contributions_sum_left_to_right_to_the_score(rows: tuple[Floats, Floats
 @given(feature_rows(), weights_of_any_kind())
 def test_scores_and_contributions_stay_in_their_bounds(rows: tuple[Floats, Floats], weights: Weights) -> None:
     """No contribution is negative or above its cap or its weight, and no score leaves [0, 1] by more than rounding."""
-    found = contributions(*rows, weights)
+    found = scored(*rows, weights)
     assert (found.matrix >= 0.0).all()
     assert (found.matrix <= weights.caps).all()
     assert (found.matrix <= weights.values).all()
@@ -80,7 +86,7 @@ def test_scores_and_contributions_stay_in_their_bounds(rows: tuple[Floats, Float
 @given(feature_rows(), weights_of_any_kind())
 def test_what_use_feeds_shares_one_cap(rows: tuple[Floats, Floats], weights: Weights) -> None:
     """use_rate, frequency, rating and the use part of importance together never pass the family's cap."""
-    found = contributions(*rows, weights)
+    found = scored(*rows, weights)
     own = np.minimum(rows[1] * weights.values[IMPORTANCE], weights.caps[IMPORTANCE])
     use_of_importance = np.maximum(found.matrix[:, IMPORTANCE] - own, 0.0)
     assert (found.matrix[:, FAMILY].sum(axis=1) + use_of_importance <= weights.use_family_cap + 1e-12).all()
@@ -89,7 +95,7 @@ def test_what_use_feeds_shares_one_cap(rows: tuple[Floats, Floats], weights: Wei
 @given(feature_rows(), weights_of_any_kind())
 def test_the_family_cap_takes_nothing_from_other_features(rows: tuple[Floats, Floats], weights: Weights) -> None:
     """A memory that is used everywhere keeps what it has for anything but use."""
-    found = contributions(*rows, weights)
+    found = scored(*rows, weights)
     untouched = [index for index in OTHERS if index != IMPORTANCE]
     plain = np.minimum(rows[0] * weights.values, weights.caps)
     assert (found.matrix[:, untouched] == plain[:, untouched]).all()
@@ -105,7 +111,7 @@ def test_a_higher_value_never_lowers_a_score(
     matrix, own = rows
     raised = matrix.copy()
     raised[:, column] = np.maximum(raised[:, column], value)
-    before, after = contributions(matrix, own, weights).score, contributions(raised, own, weights).score
+    before, after = scored(matrix, own, weights).score, scored(raised, own, weights).score
     assert (after >= before - 1e-12).all()
 
 
@@ -115,15 +121,15 @@ def test_task_fit_knows_nothing_of_use(rows: tuple[Floats, Floats], weights: Wei
     matrix, own = rows
     used = matrix.copy()
     used[:, [*FAMILY, IMPORTANCE]] = value
-    fit = contributions(matrix, own, weights).task_fit
+    fit = scored(matrix, own, weights).task_fit
     assert ((fit >= 0.0) & (fit <= 1.0)).all()
-    assert (fit == contributions(used, own, weights).task_fit).all()
+    assert (fit == scored(used, own, weights).task_fit).all()
 
 
 @given(weights_of_any_kind())
 def test_task_fit_reaches_one(weights: Weights) -> None:
     """A memory that has all of everything but use fits the task wholly, unless the weights see nothing but use."""
-    fit = contributions(np.ones((1, len(FEATURE_NAMES))), np.ones(1), weights).task_fit[0]
+    fit = scored(np.ones((1, len(FEATURE_NAMES))), np.ones(1), weights).task_fit[0]
     sees_more = bool(np.minimum(weights.values, weights.caps)[OTHERS].sum() > 0)
     assert fit == pytest.approx(1.0 if sees_more else 0.0)
 
@@ -133,7 +139,7 @@ def test_scoring_leaves_its_input_alone(rows: tuple[Floats, Floats], weights: We
     """Features are shared by the log and the explanation, so scoring changes none of them."""
     matrix, own = rows
     copy = matrix.copy()
-    contributions(matrix, own, weights)
+    scored(matrix, own, weights)
     assert (matrix == copy).all()
 
 
@@ -141,9 +147,9 @@ def test_scoring_leaves_its_input_alone(rows: tuple[Floats, Floats], weights: We
 def test_a_memory_scores_the_same_alone_and_among_others(rows: tuple[Floats, Floats], weights: Weights) -> None:
     """No memory's score depends on which others are scored with it."""
     matrix, own = rows
-    together = contributions(matrix, own, weights)
+    together = scored(matrix, own, weights)
     for row in range(len(matrix)):
-        alone = contributions(matrix[row : row + 1], own[row : row + 1], weights)
+        alone = scored(matrix[row : row + 1], own[row : row + 1], weights)
         assert alone.score[0] == together.score[row]
         assert alone.task_fit[0] == together.task_fit[row]
 
@@ -153,7 +159,7 @@ def test_the_order_of_the_score_shown_is_the_order_sorted_on() -> None:
     rng = np.random.default_rng(7)
     raw = rng.random(len(FEATURE_NAMES))
     weights = make_weights("learned", dict(zip(FEATURE_NAMES, (raw / raw.sum() * 0.999).tolist(), strict=True)))
-    found = contributions(rng.random((30, len(FEATURE_NAMES))), rng.random(30), weights)
+    found = scored(rng.random((30, len(FEATURE_NAMES))), rng.random(30), weights)
     listed = np.argsort(-found.score)
     shown = [functools.reduce(operator.add, found.matrix[row].tolist(), 0.0) for row in listed]
     assert shown == sorted(shown, reverse=True)
@@ -162,7 +168,7 @@ def test_the_order_of_the_score_shown_is_the_order_sorted_on() -> None:
 def test_a_contribution_is_weight_times_value_up_to_its_cap() -> None:
     """By hand: .5 * .8 = .4 is capped at .3, .25 * .5 = .125 is not."""
     weights = make_weights("t", {"lexical": 0.5, "semantic": 0.25}, caps={"lexical": 0.3})
-    assert parts(contributions(features(lexical=0.8, semantic=0.5), np.zeros(1), weights)) == {
+    assert parts(scored(features(lexical=0.8, semantic=0.5), np.zeros(1), weights)) == {
         "lexical": 0.3,
         "semantic": 0.125,
     }
@@ -171,7 +177,7 @@ def test_a_contribution_is_weight_times_value_up_to_its_cap() -> None:
 def test_the_use_family_is_scaled_down_together() -> None:
     """By hand: .2 + .2 + .1 of use under a cap of .25 are halved, and .3 of words stays."""
     weights = make_weights("t", {"lexical": 0.3, "frequency": 0.2, "use_rate": 0.2, "rating": 0.1}, use_family_cap=0.25)
-    found = contributions(features(lexical=1, frequency=1, use_rate=1, rating=1), np.zeros(1), weights)
+    found = scored(features(lexical=1, frequency=1, use_rate=1, rating=1), np.zeros(1), weights)
     assert parts(found) == pytest.approx({"lexical": 0.3, "frequency": 0.1, "use_rate": 0.1, "rating": 0.05})
     assert found.score[0] == pytest.approx(0.55)
 
@@ -182,28 +188,38 @@ def test_the_use_part_of_importance_is_in_the_family() -> None:
     With a frequency of .5 * .6 = .3 the family has .4; under a cap of .2 it is halved: frequency .15, importance .3.
     """
     weights = make_weights("t", {"importance": 0.5, "frequency": 0.5}, use_family_cap=0.2)
-    found = contributions(features(importance=0.7, frequency=0.6), np.array([0.5]), weights)
+    found = scored(features(importance=0.7, frequency=0.6), np.array([0.5]), weights)
     assert parts(found) == pytest.approx({"importance": 0.3, "frequency": 0.15})
     assert found.task_fit[0] == pytest.approx(0.25 / 0.5)
+
+
+def test_what_use_adds_to_recency_is_in_the_family() -> None:
+    """By hand: an old memory (recency .1) that was used today (1.0) at weight .5 gains .45 from use; a family cap of .2
+    leaves .05 of its own and .2 of use, and task fit sees the .05 alone."""
+    weights = make_weights("t", {"recency": 0.5}, use_family_cap=0.2)
+    untouched = {"importance": np.zeros(1), "recency": np.array([0.1])}
+    found = contributions(features(recency=1.0), untouched, weights)
+    assert parts(found) == pytest.approx({"recency": 0.25})
+    assert found.task_fit[0] == pytest.approx(0.1)
 
 
 def test_importance_that_use_has_lowered_frees_nothing_in_the_family() -> None:
     """A use part below the rest makes no room for popularity."""
     weights = make_weights("t", {"importance": 0.5, "frequency": 0.5}, use_family_cap=0.2)
-    found = contributions(features(importance=0.3, frequency=1.0), np.array([0.8]), weights)
+    found = scored(features(importance=0.3, frequency=1.0), np.array([0.8]), weights)
     assert parts(found) == pytest.approx({"importance": 0.15, "frequency": 0.2})
 
 
 def test_weights_of_use_alone_have_no_task_fit() -> None:
     """Where nothing but use is weighed, task fit is 0 and not a division by 0."""
     weights = make_weights("t", {"frequency": 0.1, "use_rate": 0.2, "rating": 0.3})
-    assert contributions(np.ones((2, len(FEATURE_NAMES))), np.ones(2), weights).task_fit.tolist() == [0.0, 0.0]
+    assert scored(np.ones((2, len(FEATURE_NAMES))), np.ones(2), weights).task_fit.tolist() == [0.0, 0.0]
 
 
 def test_popularity_cannot_own_a_packet_by_default() -> None:
     """Weights that name no cap for the use family have one of .35."""
     weights = make_weights("t", {"lexical": 0.4, "frequency": 0.6})
-    assert contributions(features(frequency=1), np.zeros(1), weights).score[0] == pytest.approx(0.35)
+    assert scored(features(frequency=1), np.zeros(1), weights).score[0] == pytest.approx(0.35)
 
 
 # make_weights

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sidecar.features import FEATURE_NAMES, Columns, TextMatches, feature_matrix
-from sidecar.features.importance import without_use
+from sidecar.features import FEATURE_NAMES, Columns, TextMatches, feature_matrix, values_without_use
 from sidecar.weights import PRESETS, Contributions, Weights, contributions
 from tests.features.building import columns, days_ago, match, no_match, view
 
@@ -14,7 +13,7 @@ from tests.features.building import columns, days_ago, match, no_match, view
 def scored(weights: Weights, memories: Columns, text: TextMatches) -> Contributions:
     """The memories' contributions, by the road that a request takes."""
     seen = view(memories, text, half_life_days=weights.half_life_days, variants=weights.variants)
-    return contributions(feature_matrix(seen), without_use(seen), weights)
+    return contributions(feature_matrix(seen), values_without_use(seen), weights)
 
 
 # The task has five words. By hand: kind + .30 relevance + .25 matched / 5 + min(sessions / 50, .10).
