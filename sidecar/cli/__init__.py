@@ -1,0 +1,25 @@
+"""The command line, `memory-ranker`: the road for people and scripts. It talks to the server as any client does.
+
+Importing it loads neither NumPy nor gRPC: each command fetches what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# NumPy and FAISS read it when they are loaded, and one thread a call is what the server is built for.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def main() -> None:
+    """Runs the command that the process was called with, and exits with its code."""
+    try:
+        from sidecar.cli.group import cli
+
+        for stream in (sys.stdout, sys.stderr):
+            # Text from a store may not fit into the terminal's encoding; showing it must not end in a traceback.
+            getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+        cli(prog_name="memory-ranker")
+    except KeyboardInterrupt:
+        sys.exit(130)

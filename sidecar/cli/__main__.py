@@ -1,0 +1,5 @@
+"""`python -m sidecar.cli`."""
+
+from sidecar.cli import main
+
+main()

@@ -1,0 +1,92 @@
+"""Every example in the help is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sidecar.cli.connection import Connection
+from sidecar.cli.failures import ExitCode
+from sidecar.cli.group import cli
+
+EXAMPLES = [
+    (name, line.strip())
+    for name, command in cli.commands.items()
+    for line in (command.epilog or "").splitlines()
+    if "memory-ranker " in line
+]
+SERVE = [line for name, line in EXAMPLES if name == "serve"]
+OTHERS = [line for name, line in EXAMPLES if name not in ("serve", "demo")]
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+FILES = {
+    "memories.jsonl": "".join(
+        f'{{"id": "m{number}", "content": "memory {number} of deploys", "metadata": {{"team": "billing"}}}}\n'
+        for number in range(1, 6)
+    ),
+    "weights.toml": "[features]\nlexical = 0.6\nrecency = 0.4\n",
+    "notes/outage.md": "The outage of May began with a full disk.\n",
+}
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Path:
+    """A folder with the files that examples name."""
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    return tmp_path
+
+
+@pytest.fixture
+def environ(server: Connection, workplace: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """A shell's environment with a server, memories m1 to m5 in a namespace of its own, and a packet of them."""
+    namespace = f"example-{OTHERS.index(request.getfixturevalue('line'))}"
+    with server.client() as client:
+        client.upsert(namespace, [{"id": f"m{n}", "content": f"memory {n} of deploys", "metadata": {"team": "billing"}}
+                                  for n in range(1, 6)])  # fmt: skip
+        packet = client.rank(namespace, "deploys").packet_id
+    return {
+        "PATH": PATH,
+        "HOME": str(workplace),
+        "PACKET": packet,
+        "MEMORY_RANKER_LISTEN": server.address,
+        "MEMORY_RANKER_NAMESPACE": namespace,
+    }
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_an_example_does_what_it_shows(line: str, environ: dict[str, str], workplace: Path) -> None:
+    """It ends with code 0 and says nothing on standard error."""
+    found = subprocess.run(
+        ["sh", "-c", line], env=environ, cwd=workplace, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (found.returncode, found.stderr) == (0, ""), found.stdout
+
+
+@pytest.mark.parametrize("line", SERVE)
+def test_an_example_of_serve_serves(line: str, folder: Path) -> None:
+    """It gets ready and stops when told to."""
+    home = folder / f"home{SERVE.index(line)}"
+    home.mkdir()
+    process = subprocess.Popen(
+        ["sh", "-c", f"exec {line}"],
+        env={"PATH": PATH, "HOME": str(home)},
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    if process.returncode == ExitCode.TAKEN and "7070" in line:
+        pytest.skip("something else on this machine has the example's port")
+    assert "serving on" in said
+    assert process.returncode == 0

@@ -1,0 +1,120 @@
+"""Whole processes: the server's start and end, Ctrl-C, and pipes that close."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memoryranker.client import Client
+
+from sidecar.cli.connection import Connection
+from sidecar.cli.failures import ExitCode
+
+COMMAND = (sys.executable, "-m", "sidecar.cli")
+
+
+def start(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_RANKER_")}
+    return subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, **options
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_says_once_that_it_is_ready_and_stops_in_order(number: int, folder: Path) -> None:
+    """One line with the address when it takes calls; a signal ends it with code 0 and nothing on standard output."""
+    address = f"unix:{folder}/own.sock"
+    process = start(["serve", "--data", str(folder / "own"), "--listen", address, "--log-format", "json"])
+    assert process.stderr is not None
+    ready = json.loads(process.stderr.readline())
+    assert address in ready["message"]
+    process.send_signal(number)
+    output, log = process.communicate(timeout=30)
+    assert (process.returncode, output) == (0, "")
+    assert all(json.loads(line)["level"] == "info" for line in log.splitlines())
+
+
+def test_a_second_server_says_in_one_line_who_has_the_address(server: Connection, folder: Path) -> None:
+    """Code 7, one line; the first server goes on."""
+    process = start(["serve", "--data", str(folder / "other"), "--listen", server.address])
+    output, log = process.communicate(timeout=30)
+    assert (process.returncode, output) == (ExitCode.TAKEN, "")
+    assert len(log.splitlines()) == 1
+    assert server.address.removeprefix("unix:") in log
+    with server.client() as client:
+        client.status()
+
+
+def test_a_second_server_on_a_store_says_in_one_line_who_has_it(server: Connection, folder: Path) -> None:
+    """Code 7, one line that names the folder."""
+    process = start(["serve", "--data", str(folder / "store"), "--listen", f"unix:{folder}/second.sock"])
+    output, log = process.communicate(timeout=30)
+    assert (process.returncode, output) == (ExitCode.TAKEN, "")
+    assert len(log.splitlines()) == 1
+    assert str(folder / "store") in log
+
+
+def test_ctrl_c_ends_a_waiting_command_quietly(folder: Path) -> None:
+    """Code 130 and not a word, while a server that never answers is waited for."""
+    path = folder / "silent.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        process = start(["status", "--address", f"unix:{path}", "--timeout", "60"])
+        with listener.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == ExitCode.INTERRUPTED
+
+
+def test_no_answer_in_time_names_the_address_and_the_timeout(folder: Path) -> None:
+    """Code 5; a longer --timeout is the way out."""
+    path = folder / "slow.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        process = start(["status", "--address", f"unix:{path}", "--timeout", "0.2"])
+        output, said = process.communicate(timeout=30)
+    assert (process.returncode, output) == (ExitCode.UNAVAILABLE, "")
+    assert str(path) in said
+
+
+def test_a_reader_that_stops_reading_is_no_error_to_shout_about(server: Connection) -> None:
+    """`memory-ranker config --defaults | head -1` prints no traceback."""
+    process = start(["config", "--defaults"], bufsize=1)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    process.wait(30)
+    process.stderr.close()
+
+
+def test_a_batch_that_breaks_off_says_how_far_it_came(folder: Path) -> None:
+    """The server stops between two batches: code 5, and the message has the last line that was stored."""
+    lines = "".join(f'{{"id": "m{number}", "content": "memory {number}"}}\n' for number in range(1, 1502))
+    address = f"unix:{folder}/broken.sock"
+    served = start(["serve", "--data", str(folder / "broken"), "--listen", address])
+    assert served.stderr is not None
+    assert "serving on" in served.stderr.readline()
+    writer = start(["put", "--jsonl", "-", "--address", address, "--timeout", "30"], stdin=subprocess.PIPE)
+    assert writer.stdin is not None
+    with Client(address) as client:
+        # Enough lines for a batch; the pipe stays open.
+        writer.stdin.write("".join(lines.splitlines(keepends=True)[:1400]))
+        writer.stdin.flush()
+        while not any(each.memory_count for each in client.namespaces()):
+            pass
+    served.terminate()
+    served.communicate(timeout=30)
+    output, said = writer.communicate(lines.splitlines()[1400], timeout=60)
+    assert (writer.returncode, output) == (ExitCode.UNAVAILABLE, "")
+    assert "stored up to line" in said

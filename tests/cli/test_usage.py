@@ -1,0 +1,137 @@
+"""What the command line refuses before it asks any server, and how it says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sidecar.cli.failures import MEANINGS, ExitCode
+from sidecar.cli.group import cli
+
+NOWHERE = "unix:/nonexistent/memory-ranker.sock"
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(cli, arguments, input=stdin, prog_name="memory-ranker")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["put"], "exactly one of TEXT, --file and --jsonl"),
+        (["put", "text", "--jsonl", "x.jsonl"], "exactly one"),
+        (["put", "--jsonl", "x.jsonl", "--kind", "fact"], "every line has its own"),
+        (["put", "text", "--create-time", "yesterday"], "is no time. Write 2026-10-01"),
+        (["put", "text", "--metadata", "no-equals-sign"], "is not KEY=VALUE"),
+        (["put", "text", "--embedding", "[1, true]"], "is not a JSON list of numbers"),
+        (["put", "--file", "/nonexistent"], "cannot read /nonexistent"),
+        (["update", "m1"], "at least one field"),
+        (["update", "m1", "--pinned", "--clear", "pinned"], "both set and cleared"),
+        (["update", "m1", "--clear", "id"], "'id' is not one of"),
+        (["delete"], "name ids or give a filter"),
+        (["delete", "m1", "--kind", "fact"], "name ids or give a filter"),
+        (["rank", "x", "--weights", "default", "--model", "v1"], "exclude each other"),
+        (["rank", "x", "--weights", '{"lexical": '], "--weights is not JSON"),
+        (["rank", "x", "--weights", '{"lexical": "much"}'], "holds no weights"),
+        (
+            ["rank", "x", "--weights", '{"features": {"lexical": 1}, "cap": {}}'],
+            "unknown part 'cap'; did you mean 'caps'",
+        ),
+        (["rank", "x", "--weights", "missing.toml"], "cannot read missing.toml"),
+        (["rank", "x", "--candidates", "missing.jsonl"], "cannot read missing.jsonl"),
+        (["why", "m1"], "name a packet and a memory, or a memory and --task"),
+        (["why", "p1", "m1", "--task", "x"], "name one memory and no packet"),
+        (["why", "p1", "m1", "--max-items", "5"], "only with --task"),
+        (["report-use"], "name the packet"),
+        (["report-use", "p1", "--complete", "--incomplete"], "exclude each other"),
+        (["report-use", "p1", "--json-payload", "{}"], "one of the two"),
+        (["report-use", "--json-payload", "{"], "the payload is not JSON"),
+        (["report-use", "--json-payload", "[]"], "no JSON object"),
+        (["report-use", "--json-payload", "{}"], "packet_id is no text"),
+        (["report-use", "--json-payload", '{"packet_id": "p", "used": []}'], "unknown name 'used'"),
+        (["report-use", "--json-payload", '{"packet_id": "p", "used_memory_ids": "m1"}'], "no list of texts"),
+        (["report-use", "--json-payload", '{"packet_id": "p", "kind": "guess"}'], "one of explicit, inferred"),
+        (["report-use", "--json-payload", '{"packet_id": "p", "kind": "echo", "channel": "echo"}'], "twice"),
+        (["rate", "m1", "good"], "'good' is not one of"),
+        (["get", "m1", "--address", "/tmp/socket"], "write unix:PATH or HOST:PORT"),
+        (["get", "m1", "--namespace", ""], "name a namespace"),
+        (["get", "m1", "--timeout", "0"], "0<x<=86400"),
+        (["config", "--defaults", "--json"], "TOML, not JSON"),
+        (["config", "--threads", "many"], "a whole number from 1 to 64"),
+        (["serve", "--listen", "0.0.0.0:7070"], "this machine alone"),
+        (["no-such-command"], "No such command"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_way_out(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong command line ends with code 2, says on standard error what is wrong, and asks no server."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_RANKER_LISTEN", NOWHERE)
+    if arguments[0] in ("config", "serve"):
+        monkeypatch.delenv("MEMORY_RANKER_LISTEN")
+    result = run(*arguments)
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert words in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_a_usage_error_is_a_json_object_with_json() -> None:
+    """With --json a wrong command line too is one JSON object on standard error."""
+    result = run("why", "m1", "--json")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stdout == ""
+    error = json.loads(result.stderr)["error"]
+    assert (error["reason"], error["exit_code"]) == ("USAGE", 2)
+    assert "--task" in error["message"]
+
+
+def test_without_a_server_the_address_and_the_way_out_are_named() -> None:
+    """No server: code 5, and the message has the address and the command that starts one."""
+    result = run("status", "--address", NOWHERE)
+    assert result.exit_code == ExitCode.UNAVAILABLE
+    assert NOWHERE in result.stderr
+    assert "memory-ranker serve" in result.stderr
+
+
+def test_help_lists_every_exit_code() -> None:
+    """The help of the group has the table of exit codes."""
+    shown = run("--help").stdout
+    for code, words in MEANINGS.items():
+        assert f"{int(code)}  " in shown
+        assert words in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_has_a_summary_an_example_and_words_for_each_option(name: str) -> None:
+    """--help of every command starts with a sentence, explains all options and ends with an example."""
+    command = cli.commands[name]
+    assert command.help
+    assert command.short_help
+    assert "memory-ranker " + name in (command.epilog or "")
+    for parameter in command.params:
+        assert parameter.param_type_name == "argument" or getattr(parameter, "help", None), parameter.name
+
+
+def test_help_loads_neither_arrays_nor_the_wire() -> None:
+    """`memory-ranker --help` and the parsing of any command load no NumPy, FAISS, gRPC or embedder."""
+    code = (
+        "import sys, sidecar.cli.group; "
+        "print(sorted({'numpy', 'faiss', 'grpc', 'wordllama', 'google.protobuf', 'rich'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_one_openmp_thread_is_asked_for_before_anything_else_is_loaded() -> None:
+    """Importing the command line sets OMP_NUM_THREADS to 1, and leaves another wish as it is."""
+    code = "import os, sidecar.cli; print(os.environ['OMP_NUM_THREADS'])"
+    for given, expected in ((None, "1"), ("3", "3")):
+        environ = {"PATH": "/usr/bin"} | ({"OMP_NUM_THREADS": given} if given else {})
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
+        assert found.stdout.strip() == expected
