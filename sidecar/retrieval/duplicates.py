@@ -17,6 +17,8 @@ from hashlib import blake2b
 
 import numpy as np
 
+from sidecar.retrieval.tokenizer import normalize
+
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
 BITMAP_BITS = 1024
@@ -24,6 +26,8 @@ CACHED_FINGERPRINTS = 4096
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring codes over the high bits
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
+_COMPARED = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "So"))
+"""Categories of the characters that say something: letters, their marks, numbers, and pictures."""
 _NUMBERED = re.compile(r"(?:(?<!\w)-)?\w*\d(?:[.,:/-]?\w)*")
 
 
@@ -39,10 +43,10 @@ class Fingerprint:
     @staticmethod
     def of(text: str) -> Fingerprint:
         """Reads a text, in linear time."""
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        folded = unicodedata.normalize("NFKC", normalize(text).casefold())
         numbers = tuple(sorted(map(_ascii_digits, _NUMBERED.findall(folded))))
-        letters = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in folded)
-        normal = " ".join(letters.split())
+        # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
+        normal = "".join(c for c in folded if unicodedata.category(c) in _COMPARED)
         if len(normal) < 3:
             return Fingerprint(frozenset(), 0, numbers, normal or " ".join(folded.split()))
         codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)

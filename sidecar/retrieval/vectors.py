@@ -58,5 +58,5 @@ def cosines(matrix: Vectors, inverse: Floats, task: Vectors) -> Floats:
             faiss.swig_ptr(products), faiss.swig_ptr(task), faiss.swig_ptr(matrix), dimension, rows
         )
     own = inverse_lengths(task[None, :])[0]
-    cosine: Floats = np.clip(products * inverse * own, -1.0, 1.0)
+    cosine: Floats = np.clip(products * inverse * own, -1.0, 1.0) + 0.0  # no -0.0: its sign goes by the summation
     return cosine

@@ -236,7 +236,7 @@ def early_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changing, "FEWEST_DEAD_ROWS", 3)
 
 
-class TestMoving(Moving.TestCase):  # type: ignore[misc]  # a class made at run time
+class TestMoving(Moving.TestCase):  # type: ignore[misc, valid-type]  # a class made at run time
     """Any sequence of changes leaves what a rebuild from the store would give, bit for bit."""
 
     settings = settings(max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -251,7 +251,8 @@ def test_statistics_are_those_of_live_memories() -> None:
         key = step % 37 + 1
         texts[key] = " ".join(words[(step * k) % len(words)] for k in range(1, 2 + step % 9))
         snapshot = snapshot.apply(Change("ns", 2 * step, upserted=(Memory(id=f"m{key}", content=texts[key], key=key),)))
-        if step % 5 == 0 and texts.pop(gone := (step * 7) % 37 + 1, None):
+        gone = (step * 7) % 37 + 1
+        if step % 5 == 0 and texts.pop(gone, ""):
             snapshot = snapshot.apply(Change("ns", 2 * step + 1, deleted_keys=(gone,)))
     counts = {key: Counter(token.term for token in tokenize(text)) for key, text in texts.items()}
     lengths = [sum(c for term, c in count.items() if not is_stop_word(term)) for count in counts.values()]

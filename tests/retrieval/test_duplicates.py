@@ -1,0 +1,122 @@
+"""Near-duplicates in any script."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.retrieval.duplicates import THRESHOLD, Fingerprint, Fingerprints, is_near_duplicate
+
+SENTENCES = (
+    "The deployment of the billing service failed because the key had expired",
+    "Развёртывание сервиса биллинга не удалось, потому что ключ истёк",
+    "فشل نشر خدمة الفوترة لأن المفتاح انتهت صلاحيته",
+    "बिलिंग सेवा की तैनाती विफल रही क्योंकि कुंजी समाप्त हो गई थी",
+    "การปรับใช้บริการเรียกเก็บเงินล้มเหลวเพราะกุญแจหมดอายุ",
+    "キーの有効期限が切れていたため、課金サービスのデプロイに失敗しました",
+    "由于密钥已过期，计费服务的部署失败了",
+    "키가 만료되어 결제 서비스 배포에 실패했습니다",
+    "Η ανάπτυξη της υπηρεσίας χρέωσης απέτυχε επειδή το κλειδί είχε λήξει",
+)
+
+
+def same(a: str, b: str) -> bool:
+    answer = is_near_duplicate(Fingerprint.of(a), Fingerprint.of(b))
+    assert answer == is_near_duplicate(Fingerprint.of(b), Fingerprint.of(a))
+    return answer
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_forms_and_small_edits_of_a_sentence_are_found_in_every_script(text: str) -> None:
+    """Case, punctuation, spacing, Unicode form, width and one changed character leave a sentence the same."""
+    for variant in (
+        text.upper(),
+        f"  {text}!!  ",
+        f"«{text}»…".replace(" ", " \n\t"),
+        unicodedata.normalize("NFD", text),
+        unicodedata.normalize("NFKD", text),
+        text[:-2] + text[-1],
+        text + " ok" * (len(text) > 40),
+        text.replace(" ", ""),
+        " ".join(text),
+        "\u200b".join(text),
+        f"\ufeff{text[:5]}\u00ad{text[5:]}\u200f",
+    ):
+        assert same(text, variant), variant
+
+
+def test_other_sentences_are_not_the_same() -> None:
+    """Two different sentences are never near-duplicates, in any pair of scripts."""
+    for a in SENTENCES:
+        assert [b for b in SENTENCES if same(a, b)] == [a]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("the limit of the upload service is 500", "the limit of the upload service is 600"),
+        ("the limit of the upload service is 1.5", "the limit of the upload service is 15"),
+        ("the limit of the upload service is -5", "the limit of the upload service is 5"),
+        ("the service moved from 2 to 33", "the service moved from 2 to 3"),
+        ("上传服务的限制是五百个文件 ５００", "上传服务的限制是五百个文件 ６００"),
+        ("deploy version v1.2.3 of the service", "deploy version v1.2.4 of the service"),
+        ("limit 500 for the service", "limit for the service"),
+    ],
+)
+def test_other_numbers_are_other_facts(a: str, b: str) -> None:
+    """However alike the words, a different number makes a different fact."""
+    assert not same(a, b)
+
+
+@given(st.sampled_from(SENTENCES), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_numbers_decide_exactly(text: str, a: int, b: int) -> None:
+    """The same sentence with two numbers is the same fact only if they are equal, also in full width."""
+    assert same(f"{text} {a}", f"{text} {b}") == (a == b)
+    wide = "".join(chr(ord(c) + 0xFEE0) for c in str(a))
+    assert same(f"{text} {a}", f"{text} {wide}")
+
+
+@given(st.text(max_size=50))
+def test_a_text_is_the_same_as_itself(text: str) -> None:
+    """Also an empty one, one of punctuation, one of a single character."""
+    assert same(text, text)
+
+
+@pytest.mark.parametrize(("a", "b"), [("ok", "no"), ("🙂", "🎉"), ("猫", "犬"), ("", "a"), ("!", "?"), ("ab", "abc")])
+def test_short_texts_compare_whole(a: str, b: str) -> None:
+    """A text shorter than a trigram is the same only as itself."""
+    assert not same(a, b)
+
+
+TEXTS = st.text(alphabet="ab ", max_size=40)
+
+
+@given(TEXTS, TEXTS, st.floats(0.01, 1.0))
+def test_the_bitmap_never_rejects_a_near_duplicate(a: str, b: str, threshold: float) -> None:
+    """The answer is the Jaccard similarity's, computed plainly."""
+
+    def trigrams(text: str) -> set[str]:
+        normal = "".join(text.split())
+        return {normal[at : at + 3] for at in range(len(normal) - 2)}
+
+    one, other = trigrams(a), trigrams(b)
+    if not one or not other:
+        expected = "".join(a.split()) == "".join(b.split())
+    else:
+        expected = len(one & other) >= threshold * len(one | other)
+    assert is_near_duplicate(Fingerprint.of(a), Fingerprint.of(b), threshold) == expected
+
+
+def test_fingerprints_are_made_once_and_forgotten_in_turn() -> None:
+    """The cache returns what it made, holds no more than its capacity, and drops the least recently used."""
+    cache = Fingerprints(capacity=2)
+    first = cache.of("first text")
+    cache.of("second text")
+    assert cache.of("first text") is first
+    cache.of("third text")
+    assert len(cache) == 2
+    assert cache.of("first text") is first
+    assert THRESHOLD == 0.7
