@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sidecar import __version__
 from sidecar.cli import demo, feedback, memories, put, ranking, serve, settings, status
 from sidecar.cli.failures import MEANINGS, ExitCode, Failure
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 EXTENSIONS = "memory_ranker.commands"
 """The entry points by which other packages add commands."""
@@ -20,13 +22,13 @@ class Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands: ours in the order of a first use, then the others'."""
-        return [*self.commands, *sorted(entry_points(group=EXTENSIONS).names - set(self.commands))]
+        return [*self.commands, *sorted(_extensions().names - set(self.commands))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
-        for found in entry_points(group=EXTENSIONS, name=cmd_name):
+        for found in _extensions().select(name=cmd_name):
             return _load(found)
         return None
 
@@ -51,14 +53,31 @@ class Group(click.Group):
             formatter.write_dl([(str(int(code)), words) for code, words in MEANINGS.items()])
 
 
+def _extensions() -> EntryPoints:
+    # Half of all that is imported here, and needed only for the list and for commands of others.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=EXTENSIONS)
+
+
 def _load(found: EntryPoint) -> click.Command:
+    """The command of another package; one that says what is wrong where it cannot be had, so that help still works."""
     try:
         command = found.load()
     except ImportError as error:
-        raise Failure(f"the command {found.name} ({found.value}) cannot be loaded: {error}") from error
-    if not isinstance(command, click.Command):
-        raise Failure(f"the command {found.name} ({found.value}) is not a click command")
-    return command
+        return _broken(found, f"cannot be loaded: {error}")
+    return command if isinstance(command, click.Command) else _broken(found, "is not a click command")
+
+
+def _broken(found: EntryPoint, words: str) -> click.Command:
+    def fail(**_: Any) -> None:
+        raise Failure(f"the command {found.name} ({found.value}) {words}")
+
+    anything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True}
+    return click.Command(
+        found.name, callback=fail, params=[anything], context_settings=settings, short_help=f"({words})"
+    )
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -135,3 +135,33 @@ def test_one_openmp_thread_is_asked_for_before_anything_else_is_loaded() -> None
         environ = {"PATH": "/usr/bin"} | ({"OMP_NUM_THREADS": given} if given else {})
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
         assert found.stdout.strip() == expected
+
+
+def test_other_packages_add_commands_and_a_broken_one_does_no_harm(tmp_path: Path) -> None:
+    """An entry point is a command like any other; one that cannot be loaded says so, in the help and when it is run."""
+    info = tmp_path / "extension-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extension\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[memory_ranker.commands]\ngreet = extension:greet\nlost = extension_missing:lost\n"
+    )
+    (tmp_path / "extension.py").write_text(
+        "import click\n@click.command(short_help='Greet.')\ndef greet():\n    click.echo('hello')\n"
+    )
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sidecar.cli", *arguments],
+            env={"PATH": "/usr/bin", "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    shown = call("--help").stdout
+    assert "Greet." in shown
+    assert "lost" in shown
+    assert call("greet").stdout == "hello\n"
+    broken = call("lost", "--any", "thing")
+    assert broken.returncode == ExitCode.ERROR
+    assert "cannot be loaded" in broken.stderr
