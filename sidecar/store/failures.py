@@ -55,6 +55,10 @@ def damaged(what: str) -> StoreDamagedError:
     )
 
 
+class UnsyncedError(Exception):
+    """A file may not be on the disk: its sync failed."""
+
+
 def is_full(error: BaseException) -> bool:
     """True if there was no room for a write."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) in _FULL
@@ -62,4 +66,6 @@ def is_full(error: BaseException) -> bool:
 
 def is_unsynced(error: Exception) -> bool:
     """True if the disk did not confirm a write: what is in the page cache can no longer be trusted."""
+    if isinstance(error, UnsyncedError):
+        return True
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) in _UNSYNCED

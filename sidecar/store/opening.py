@@ -7,14 +7,15 @@ import os
 import secrets
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sidecar.errors import StoreUnavailableError
 from sidecar.store import meta
 from sidecar.store.checkpoints import Checkpoints, Limits
-from sidecar.store.failures import damaged, translate
-from sidecar.store.files import StoreFiles, claim, sync_file, sync_folder
+from sidecar.store.failures import UnsyncedError, damaged, translate
+from sidecar.store.files import StoreFiles, claim, sync_folder
 from sidecar.store.readers import connect
 from sidecar.store.schema import migrate
 
@@ -50,8 +51,10 @@ class Opened:
         self.files.release()
 
 
-def open_files(folder: Path, quota_bytes: int | None, limits: Limits) -> Opened:
+def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Callable[[int], None]) -> Opened:
     """Takes the lock, looks for damage, migrates, and recovers what a killed process left in the log.
+
+    `sync` puts an open file on the disk.
 
     Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
     """
@@ -71,11 +74,12 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits) -> Opened:
         salt = _salt(connection)
         wal = os.open(files.wal, os.O_RDONLY)
         descriptors.append(wal)
-        sync_file(wal)
+        sync(wal)
         sync_folder(folder)
         connection.execute("PRAGMA synchronous = NORMAL")
         limits, max_pages = _within(quota_bytes, limits, connection)
-        checkpoints = Checkpoints(connection, database, wal, limits)
+        pin = connect(files.database, writes=False)
+        checkpoints = Checkpoints(connection, pin, database, wal, sync, limits)
         _recover(checkpoints)
         return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt)
     except BaseException as error:
@@ -84,9 +88,9 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits) -> Opened:
         for descriptor in descriptors:
             os.close(descriptor)
         files.release()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError | UnsyncedError):
             raise StoreUnavailableError(
-                f"the store in {folder} cannot be opened: {error.strerror or error}; check the disk and who owns it"
+                f"the store in {folder} cannot be opened: {error}; check the disk and who owns it"
             ) from error
         if isinstance(error, sqlite3.Error):
             raise translate(error) from error
@@ -130,15 +134,16 @@ def _within(quota_bytes: int | None, limits: Limits, connection: sqlite3.Connect
     """The limits that keep database and log together within the quota, and the database's share in pages."""
     if quota_bytes is None:
         return limits, MAX_PAGES
-    busy = min(limits.busy_wal, quota_bytes // 4)
+    wal_bytes = min(limits.wal_bytes, quota_bytes // 8)
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    pages = max(1, min(MAX_PAGES, (quota_bytes - busy) // page_size))
-    return replace(limits, busy_wal=busy, idle_wal=min(limits.idle_wal, busy // 2)), pages
+    # While a log is moved it grows on: room for twice its limit.
+    pages = max(1, min(MAX_PAGES, (quota_bytes - 2 * wal_bytes) // page_size))
+    return replace(limits, wal_bytes=wal_bytes), pages
 
 
 def _recover(checkpoints: Checkpoints) -> None:
     try:
-        checkpoints.run(time.monotonic(), idle=True, everything=True)
+        checkpoints.run_all(time.monotonic())
     except (sqlite3.Error, OSError) as error:
         # Reading goes on from the log, for example on a full disk.
         _log.warning("the write-ahead log could not be moved into the database: %s", translate(error))

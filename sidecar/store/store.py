@@ -43,8 +43,8 @@ SETTLE_SECONDS = 10.0
 class Store:
     """Everything that outlives the process."""
 
-    def __init__(self, opened: Opened, sync: Callable[[int], None] = sync_file) -> None:
-        """Use `Store.open`. `sync` puts an open file on the disk."""
+    def __init__(self, opened: Opened, sync: Callable[[int], None]) -> None:
+        """Use `Store.open`."""
         self.folder = opened.files.folder
         self.salt = opened.salt
         """32 random bytes, the secret of the draws for reserved slots."""
@@ -55,14 +55,22 @@ class Store:
         self._writer = Writer(opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages)
 
     @classmethod
-    def open(cls, folder: Path, *, quota_bytes: int | None = None, limits: Limits | None = None) -> Store:
+    def open(
+        cls,
+        folder: Path,
+        *,
+        quota_bytes: int | None = None,
+        limits: Limits | None = None,
+        sync: Callable[[int], None] = sync_file,
+    ) -> Store:
         """Opens the store in `folder`, which is created if it is missing, and recovers from a kill.
 
-        `quota_bytes` bounds the database with its log; above it growing writes raise StoreFullError.
+        `quota_bytes` bounds the database with its log; above it growing writes raise StoreFullError. `sync` puts an
+        open file on the disk, or raises OSError.
 
         Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
         """
-        return cls(open_files(folder, quota_bytes, limits or Limits()))
+        return cls(open_files(folder, quota_bytes, limits or Limits(), sync), sync)
 
     def close(self) -> None:
         """Finishes what waits, checkpoints and releases the folder. Calls after it raise StoreUnavailableError."""

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from sidecar.domain import Change
 from sidecar.errors import StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints
-from sidecar.store.failures import is_full, is_unsynced, translate
+from sidecar.store.failures import UnsyncedError, is_full, is_unsynced, translate
 from sidecar.store.syncer import Syncer, Waiter
 
 R = TypeVar("R")
@@ -114,6 +114,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """Jobs in the queue, those at work not counted."""
+        return self._queue.qsize()
+
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Calls back on the writer thread after each COMMIT, in commit order, before any waiter is answered. A callback
         must not write to the store: it would wait for itself."""
@@ -155,7 +160,7 @@ class Writer:
     def _run(self) -> None:
         try:
             self._serve()
-            self._checkpoint(idle=True, everything=True)
+            self._checkpoint(everything=True)
         except BaseException as error:
             _log.critical("the store's writer ended", exc_info=True)
             self._give_up(error)
@@ -168,6 +173,7 @@ class Writer:
                     item.answer(self._broken)
                 elif isinstance(item, _Settle):
                     item.answered.set()
+            self._checkpoints.close()
             self._connection.close()
 
     def _serve(self) -> None:
@@ -187,10 +193,10 @@ class Writer:
             if isinstance(item, _End):
                 return
             if isinstance(item, _Settle):
-                item.complete = self._checkpoint(idle=True, everything=True)
+                item.complete = self._checkpoint(everything=True)
                 item.answered.set()
             else:
-                self._checkpoint(idle=False)
+                self._checkpoint()
 
     def _next(self) -> Job[Any] | _Settle | _End | None:
         try:
@@ -239,6 +245,7 @@ class Writer:
         connection.execute("SAVEPOINT job")
         try:
             job.run(connection)
+            connection.execute("RELEASE job")
         except BaseException as error:
             # SQLite gives up the transaction in some cases of a full store; alone, a job that frees room gets some.
             if is_full(error) or not connection.in_transaction:
@@ -246,7 +253,6 @@ class Writer:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             raise
-        connection.execute("RELEASE job")
 
     def _lost(self, group: list[Job[Any]], error: Exception) -> None:
         """Runs the jobs of a lost group one by one, so that only those at fault fail."""
@@ -282,17 +288,21 @@ class Writer:
             self._connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
             self._pages_allowed = pages
 
-    def _checkpoint(self, *, idle: bool, everything: bool = False) -> bool:
+    def _checkpoint(self, *, idle: bool = False, everything: bool = False) -> bool:
+        """Lets a checkpoint go on, or does all of one. True: nothing is left in the log."""
         if self._broken is not None:
             return False
+        now = time.monotonic()
         try:
-            return self._checkpoints.run(time.monotonic(), idle=idle, everything=everything)
-        except (sqlite3.Error, OSError) as error:
+            if everything:
+                return self._checkpoints.run_all(now)
+            self._checkpoints.run(now, idle=idle)
+        except (sqlite3.Error, OSError, UnsyncedError) as error:
             if is_unsynced(error):
                 self._give_up(error)
             # A full disk ends here too: the log goes on growing, and the next attempt follows.
             _log.warning("checkpoint failed, will be tried again: %s", translate(error))
-            return False
+        return False
 
     def _give_up(self, error: BaseException) -> Exception:
         """Refuses every write from now on: the disk did not confirm one, so none can be promised."""
