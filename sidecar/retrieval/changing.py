@@ -229,12 +229,10 @@ class _Writer:
         values["live"] = np.ones(len(memories), bool)
         values[names.VECTOR] = matrix = self._vectors(memories)
         values[names.INVERSE_LENGTH] = vectors.inverse_lengths(matrix)
-        lengths = values[names.LENGTH] = np.empty(len(memories))
-        for at, memory in enumerate(memories):
-            document = document_of(memory)
-            lengths[at] = document.length
-            before.terms.add(start + at, document.terms)
-            before.marks.add(start + at, document.marks)
+        documents = [document_of(memory) for memory in memories]
+        values[names.LENGTH] = np.array([document.length for document in documents], np.float64)
+        before.terms.extend(start, [document.terms for document in documents])
+        before.marks.extend(start, [document.marks for document in documents])
         draft.extend(values)
         self.memory_list.extend(replace(memory, embedding=None) for memory in memories)
         self.id_list.extend(memory.id for memory in memories)

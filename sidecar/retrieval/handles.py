@@ -32,6 +32,11 @@ _QUOTED = re.compile(
     r"|(?<!\w)'([^'\n]{2,80}+)'(?!\w)|‘([^’\n]{2,80}+)’(?!\w)"
 )
 
+# Cheap signs that a search is worth its while.
+_QUOTE_SIGN = re.compile("[\"`“«「『'‘]")
+_DIGIT = re.compile(r"\d")
+_FOUR_DIGITS = re.compile(r"\d{4}")
+
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:www\.)?(.+)", re.IGNORECASE)
 _EMAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
 _TICKET = re.compile(r"[a-z][a-z0-9]{1,9}-\d{1,9}", re.IGNORECASE)
@@ -78,6 +83,7 @@ _MONTHS = {
     )
     for name in names
 }
+_SHORT_MONTHS = tuple(name for name in _MONTHS if len(name) == 3)
 _MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _NUMERIC_DATE = re.compile(
     r"(?<![\w.-])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=T\d|[^\w]|$)|(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w)"
@@ -94,8 +100,8 @@ _WRITTEN_DATE = re.compile(
 def find_handles(text: str) -> frozenset[Handle]:
     """All handles of `text`, each once."""
     text = normalize(text)
-    found = set(_dates(text))
-    for match in _QUOTED.finditer(text):
+    found = set(_dates(text)) if _DIGIT.search(text) else set()
+    for match in _QUOTED.finditer(text) if _QUOTE_SIGN.search(text) else ():
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
             found.add(Handle("quoted", value))
@@ -170,7 +176,7 @@ def _symbols(stretch: str) -> Iterator[Handle]:
 
 
 def _dates(text: str) -> Iterator[Handle]:
-    for match in _NUMERIC_DATE.finditer(text):
+    for match in _NUMERIC_DATE.finditer(text) if _FOUR_DIGITS.search(text) else ():
         a = [group for group in match.groups() if group is not None]
         if match[1] or match[10]:
             yield from _date(a[0], a[1], a[2])
@@ -179,10 +185,15 @@ def _dates(text: str) -> Iterator[Handle]:
             yield from _date(a[2], a[1], a[0])
         elif int(a[1]) > 12:
             yield from _date(a[2], a[0], a[1])
-    for match in _WRITTEN_DATE.finditer(text):
+    for match in _WRITTEN_DATE.finditer(text) if _has_month(text) else ():
         day, month, year, month_2, day_2, year_2, month_3, year_3 = match.groups()
         name = month or month_2 or month_3
         yield from _date(year or year_2 or year_3, str(_MONTHS[name.lower()]), day or day_2)
+
+
+def _has_month(text: str) -> bool:
+    lower = text.lower()
+    return any(month in lower for month in _SHORT_MONTHS)
 
 
 def _date(year: str | None, month: str, day: str | None) -> Iterator[Handle]:

@@ -8,7 +8,7 @@ the side.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 _UNUSED = np.iinfo(np.int32).max
 _NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 _COUNT_BITS = 20
+_MOST_COUNTED = (1 << _COUNT_BITS) - 1
 
 
 class _Block:
@@ -31,15 +32,31 @@ class _Block:
         self.array = array
         self.used = used
 
-    def append(self, row: int, count: int) -> None:
-        if self.used == self.array.shape[1]:
-            grown = np.full((2, 2 * self.used), _UNUSED, dtype=np.int32)
-            grown[:, : self.used] = self.array
+    @staticmethod
+    def of(postings: list[int]) -> _Block:
+        return _Block(_split(postings), len(postings))
+
+    def extend(self, postings: list[int]) -> None:
+        used = self.used + len(postings)
+        if used > self.array.shape[1]:
+            grown = np.full((2, 2 * used), _UNUSED, dtype=np.int32)
+            grown[:, : self.used] = self.array[:, : self.used]
             self.array = grown
-        # The count first: a posting exists for a reader from the moment its row is below the reader's n.
-        self.array[1, self.used] = count
-        self.array[0, self.used] = row
-        self.used += 1
+        # The counts first: a posting exists for a reader from the moment its row is below the reader's n.
+        if len(postings) == 1:  # what one new memory adds
+            self.array[1, self.used] = postings[0] & _MOST_COUNTED
+            self.array[0, self.used] = postings[0] >> _COUNT_BITS
+        else:
+            added = _split(postings)
+            self.array[1, self.used : used] = added[1]
+            self.array[0, self.used : used] = added[0]
+        self.used = used
+
+
+def _split(postings: list[int]) -> Rows:
+    """Rows above counts, from postings of one int each."""
+    packed = np.array(postings, dtype=np.int64)
+    return np.stack((packed >> _COUNT_BITS, packed & _MOST_COUNTED)).astype(np.int32)
 
 
 class InvertedIndex(Generic[Key]):
@@ -49,20 +66,25 @@ class InvertedIndex(Generic[Key]):
         # Most keys occur once: those are kept as one int, row above count.
         self._postings: dict[Key, int | _Block] = {}
 
-    def add(self, row: int, counts: Mapping[Key, int]) -> None:
-        """Adds the keys of `row`, which must be above all rows added before."""
-        postings = self._postings
-        for key, count in counts.items():
-            count = min(count, (1 << _COUNT_BITS) - 1)
-            found = postings.get(key)
-            if found is None:
-                postings[key] = row << _COUNT_BITS | count
-            elif isinstance(found, int):
-                first, first_count = found >> _COUNT_BITS, found & ((1 << _COUNT_BITS) - 1)
-                block = np.array(((first, row), (first_count, count)), dtype=np.int32)
-                postings[key] = _Block(block, 2)
+    def extend(self, start: int, documents: Sequence[Mapping[Key, int]]) -> None:
+        """Adds the keys and counts of rows `start`, `start + 1`, ..., which must be above all rows added before."""
+        gathered: dict[Key, list[int]] = {}
+        for row, counts in enumerate(documents, start):
+            above = row << _COUNT_BITS
+            for key, count in counts.items():
+                posting = above | min(count, _MOST_COUNTED)
+                if (known := gathered.get(key)) is None:
+                    gathered[key] = [posting]
+                else:
+                    known.append(posting)
+        for key, postings in gathered.items():
+            found = self._postings.get(key)
+            if isinstance(found, _Block):
+                found.extend(postings)
+            elif found is None and len(postings) == 1:
+                self._postings[key] = postings[0]
             else:
-                found.append(row, count)
+                self._postings[key] = _Block.of(postings if found is None else [found, *postings])
 
     def find(self, key: Key, live: NDArray[np.bool_], all_live: bool = False) -> tuple[Rows, Rows]:
         """Live rows that bear `key`, ascending, and their counts. `live` is the reader's own mask of n rows.
@@ -76,13 +98,17 @@ class InvertedIndex(Generic[Key]):
             row = found >> _COUNT_BITS
             if row >= len(live) or not live[row]:
                 return _NO_ROWS, _NO_ROWS
-            return np.array((row,), dtype=np.int32), np.array((found & ((1 << _COUNT_BITS) - 1),), dtype=np.int32)
+            return np.array((row,), dtype=np.int32), np.array((found & _MOST_COUNTED,), dtype=np.int32)
         array = found.array
         rows, counts = array[:, : array[0].searchsorted(np.int32(len(live)))]
         if all_live:
             return rows, counts
         alive = live[rows]
         return rows[alive], counts[alive]
+
+    def __contains__(self, key: Key) -> bool:
+        """False if no row bears the key; True if some row does, though it may be dead or newer than the reader."""
+        return key in self._postings
 
     def __iter__(self) -> Iterator[Key]:
         """All keys, also those that only dead or newer rows bear. A copy: safe while a writer appends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ LONGEST_RUN = 8
 """Characters of a name in a script without spaces."""
 
 _PREFIX = re.compile(r"([^:\n]{1,40}):\s")
+_WORD = re.compile(WORD)
 _NAME_WORD = re.compile(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
 
 
@@ -49,9 +51,9 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
         yield from _name_marks("of subject", _words(subject))
     if (prefix := _PREFIX.match(content)) is not None:
         yield from _name_marks("of speaker", _words(prefix[1]))
-    for word in _words(content):
-        if word.is_capital and not is_stop_word(word.text):
-            yield ("capital", word.text)
+    for word in filter(_is_capital, set(_WORD.findall(normalize(content)))):
+        if not is_stop_word(folded := fold(word)):
+            yield ("capital", folded)
 
 
 def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> Subjects:
@@ -62,6 +64,8 @@ def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[st
     words = _words(task)
     known: set[str] = set()
     for name in _candidates(words):
+        if ("named", name) not in marks:
+            continue
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)
@@ -93,22 +97,33 @@ def _words(text: str) -> list[_Word]:
     found = []
     for match in _NAME_WORD.finditer(normalize(text)):
         word = match[1] or match[2]
-        is_capital = len(word) > 1 and word[0].isupper() and word[1:].islower()
-        found.append(_Word(fold(word), is_capital, match[1] is None))
+        found.append(_Word(fold(word), _is_capital(word), match[1] is None))
     return found
+
+
+def _is_capital(word: str) -> bool:
+    return word[0].isupper() and word[1:].islower()
 
 
 def _name_marks(source: str, words: list[_Word]) -> Iterator[Mark]:
     """The whole name, and the first of several words if that is a name by itself: `Ann` of `Ann Smith`, but not
     `billing` of `billing service`."""
     if 0 < len(words) <= LONGEST_NAME:
-        yield (source, "whole", _join(words))
+        *_, name = _joined(words)
+        yield (source, "whole", name)
+        yield ("named", name)
         if len(words) > 1 and not is_stop_word(words[0].text) and all(w.is_capital or w.is_unspaced for w in words):
             yield (source, "first", words[0].text)
+            yield ("named", words[0].text)
 
 
-def _join(words: list[_Word]) -> str:
-    return ("" if all(word.is_unspaced for word in words) else " ").join(word.text for word in words)
+def _joined(words: list[_Word]) -> Iterator[str]:
+    """The first word, the first two, ...; with a space between, except in scripts without spaces."""
+    name = words[0].text
+    yield name
+    for before, after in pairwise(words):
+        name += after.text if before.is_unspaced and after.is_unspaced else f" {after.text}"
+        yield name
 
 
 def _candidates(words: list[_Word]) -> set[str]:
@@ -120,7 +135,7 @@ def _candidates(words: list[_Word]) -> set[str]:
     for at, word in enumerate(words):
         if not is_stop_word(word.text) or (word.is_capital and at > 0):
             names.add(word.text)
-        names.update(_join(words[at:end]) for end in range(at + 2, min(at + LONGEST_NAME, len(words)) + 1))
+        names.update(islice(_joined(words[at : at + LONGEST_NAME]), 1, None))
         if word.is_unspaced:
             run = word.text
             names.update(
