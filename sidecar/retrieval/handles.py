@@ -113,6 +113,8 @@ def find_handles(text: str) -> frozenset[Handle]:
 
 
 def _classify(stretch: str) -> Iterator[Handle]:
+    if _NUMERIC_DATE.match(stretch):  # found as a date, and not to be taken for a version or a path
+        return
     if (url := _URL.fullmatch(stretch)) is not None:
         yield Handle("url", fold(url[1]).rstrip("/"))
     elif _EMAIL.fullmatch(stretch):

@@ -15,8 +15,8 @@ from sidecar.retrieval.contents import Contents
 from sidecar.retrieval.duplicates import FINGERPRINTS, is_near_duplicate
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.lexical import inverse_document_frequency
-from sidecar.retrieval.rows import hidden
-from sidecar.retrieval.subjects import find_subjects
+from sidecar.retrieval.rows import hidden, without_cycles
+from sidecar.retrieval.subjects import find_subjects, without_speakers
 from sidecar.retrieval.tokenizer import Token, task_words, tokenize
 
 Mask = NDArray[np.bool_]
@@ -94,22 +94,32 @@ class Snapshot:
             subject_mention=about.mention,
         )
 
+    def task_to_embed(self, task: str) -> str:
+        """The task without the names of the namespace's speakers: what its vector should be made of."""
+        return without_speakers(task, self.contents.marks, self.columns.live)
+
     def says_the_same(self, one: int, other: int) -> bool:
         """True if the texts of two rows are near-duplicates."""
         return is_near_duplicate(
             FINGERPRINTS.of(self.memories[one].content), FINGERPRINTS.of(self.memories[other].content)
         )
 
-    def superseded_at(self, as_of_time: Micros) -> Mask:
+    def superseded_at(self, as_of_time: Micros, columns: Columns | None = None, unlinked: int | None = None) -> Mask:
         """True for rows that another memory replaces, directly or through a chain, and that is itself valid at
         `as_of_time`. Shape (n,).
 
         A replacement that has expired or is not yet valid hides nothing; a suppressed one does, for what it replaced
         is out of date all the same. Of a cycle, the member learned last (then of the greatest id) survives; while that
         one is not valid, the last valid one before it does.
+
+        What would be if: `columns` with other times of validity, or a row `unlinked` from what replaces it.
         """
-        columns = self.columns
+        columns = self.columns if columns is None else columns
         superseding = self.contents.table.column(contents.SUPERSEDING)
+        if unlinked is not None:
+            links = self.contents.table.column(contents.REPLACEMENT).copy()
+            links[unlinked] = -1
+            superseding = without_cycles(links, columns.create_time, columns.ids)
         if not columns.superseded.any():
             return np.zeros(len(self), dtype=bool)
         from_time, until_time = columns.valid_from_time, columns.valid_until_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ class _Word(NamedTuple):
     text: str
     is_capital: bool
     is_unspaced: bool
+    start: int
+    end: int
 
 
 class Subjects(NamedTuple):
@@ -59,13 +61,11 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
 def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> Subjects:
     """Marks the rows that bear whom `task` asks about. `live` is the mask of the snapshot's n rows."""
     n = len(live)
-    fewest = max(FEWEST_BEARERS, SHARE_OF_BEARERS * int(np.count_nonzero(live)))
+    fewest = _fewest(live)
     found = Subjects(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
     words = _words(task)
     known: set[str] = set()
-    for name in _candidates(words):
-        if ("named", name) not in marks:
-            continue
+    for name in {name for name, _, _ in _candidates(words) if ("named", name) in marks}:
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)
@@ -88,6 +88,30 @@ def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[st
     return found
 
 
+def without_speakers(task: str, marks: InvertedIndex[Mark], live: Mask) -> str:
+    """The task without the names of known speakers, for embedding.
+
+    Where memories begin with their speaker, the name in a task's vector draws in all that this person ever said and
+    drowns what is asked; the person is matched as subject instead. A task that asks for nothing else stays whole.
+    """
+    text = normalize(task)
+    fewest = _fewest(live)
+    kept, covered = [], 0
+    for name, start, end in sorted(_candidates(_words(task)), key=lambda found: (found[1], -found[2])):
+        if start < covered or ("named", name) not in marks:
+            continue
+        if any(len(marks.find(("of speaker", part, name), live)[0]) >= fewest for part in ("whole", "first")):
+            kept.append(text[covered:start])
+            covered = end
+    rest = " ".join(" ".join([*kept, text[covered:]]).split())
+    return rest if any(not token.is_stop_word for token in tokenize(rest)) else task
+
+
+def _fewest(live: Mask) -> float:
+    """Memories that must bear a name before it counts as a speaker's, or as one that many mention."""
+    return max(FEWEST_BEARERS, SHARE_OF_BEARERS * int(np.count_nonzero(live)))
+
+
 def _is_name(word: str, with_capital: int, terms: InvertedIndex[str], live: Mask) -> bool:
     bearing = max((len(terms.find(token.term, live)[0]) for token in tokenize(word)), default=0)
     return with_capital >= NEARLY_ALWAYS * bearing
@@ -97,7 +121,7 @@ def _words(text: str) -> list[_Word]:
     found = []
     for match in _NAME_WORD.finditer(normalize(text)):
         word = match[1] or match[2]
-        found.append(_Word(fold(word), _is_capital(word), match[1] is None))
+        found.append(_Word(fold(word), _is_capital(word), match[1] is None, match.start(), match.end()))
     return found
 
 
@@ -126,21 +150,18 @@ def _joined(words: list[_Word]) -> Iterator[str]:
         yield name
 
 
-def _candidates(words: list[_Word]) -> set[str]:
-    """Everything in a task that may be a name: one to five words in a row; in scripts without spaces any short run.
+def _candidates(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
+    """Everything in a task that may be a name, with where it stands: one to five words in a row; in scripts without
+    spaces any short run.
 
     A name that is also a stop word (Will, May) must have its capital, and not because it begins the task.
     """
-    names = set()
     for at, word in enumerate(words):
-        if not is_stop_word(word.text) or (word.is_capital and at > 0):
-            names.add(word.text)
-        names.update(islice(_joined(words[at : at + LONGEST_NAME]), 1, None))
-        if word.is_unspaced:
-            run = word.text
-            names.update(
-                run[start : start + size]
-                for start in range(len(run))
-                for size in range(2, min(LONGEST_RUN, len(run)) + 1)
-            )
-    return names
+        near = words[at : at + LONGEST_NAME]
+        for last, name in zip(near, _joined(near), strict=True):
+            if last is not word or not is_stop_word(name) or (word.is_capital and at > 0):
+                yield name, word.start, last.end
+        if word.is_unspaced and len(word.text) == word.end - word.start:
+            for start in range(len(word.text)):
+                for end in range(start + 2, min(start + LONGEST_RUN, len(word.text)) + 1):
+                    yield word.text[start:end], word.start + start, word.start + end

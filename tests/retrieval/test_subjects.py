@@ -77,3 +77,25 @@ def test_whoever_is_known_is_also_marked_where_mentioned() -> None:
         [Memory(id="a", content="likes tea", subject="Ann"), Memory(id="b", content="saw ann at noon")]
     )
     assert marked(snapshot, "ann") == {"field": 1, "mention": 1}
+
+
+@pytest.mark.parametrize(
+    ("task", "rest"),
+    [
+        ("What did Ann Smith see on day 3?", "What did see on day 3?"),
+        ("what is ann's favourite sea", "what is favourite sea"),
+        ("What did Will see, will it rain?", "What did see, will it rain?"),
+        ("who is Ann?", "who is Ann?"),
+        ("when was Zoë there", "when was Zoë there"),
+        ("", ""),
+    ],
+)
+def test_a_task_is_embedded_without_the_names_of_speakers(spoken: Snapshot, task: str, rest: str) -> None:
+    """Known speakers are left out of what is embedded; other names stay, and so does a task about nothing else."""
+    assert spoken.task_to_embed(task) == rest
+
+
+def test_a_speaker_in_a_script_without_spaces_is_left_out() -> None:
+    """The name goes, the particle stays."""
+    snapshot = snapshot_of([Memory(id=f"{n}", content=f"田中: 今日は{n}回泳いだ") for n in range(6)])
+    assert snapshot.task_to_embed("田中さんはいつ泳いだか") == "さんはいつ泳いだか"
