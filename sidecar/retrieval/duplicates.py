@@ -1,9 +1,10 @@
-"""Near-duplicates in any script: the same text but for case, punctuation, spacing, Unicode form or a small edit.
+"""Near-duplicates in any script: the same text but for case, punctuation, spacing, Unicode form or a small addition.
 
 Two texts are near-duplicates if the sets of their character trigrams have a Jaccard similarity of THRESHOLD or more,
-and their tokens with digits are the same: `limit 500` and `limit 600` are two facts. A bitmap of hashed trigrams
-rejects most pairs at once, and never a near-duplicate: every bit that differs stands for at least one trigram that
-only one of the texts has.
+and nothing in them speaks against it: their tokens with digits are the same (`limit 500` and `limit 600` are two
+facts), so are their negations, and no word of the one stands where the other has another word (`enabled`, `disabled`);
+one may say a little more than the other. A bitmap of hashed trigrams rejects most pairs at once, and never a
+near-duplicate: every bit that differs stands for at least one trigram that only one of the texts has.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from sidecar.retrieval.tokenizer import normalize
+from sidecar.retrieval.tokenizer import WORD, is_stop_word, normalize
 
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
@@ -28,6 +29,18 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbour
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
 _COMPARED = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "So"))
 """Categories of the characters that say something: letters, their marks, numbers, and pictures."""
+_WORDS = re.compile(WORD)
+_NEGATING_WORDS = frozenset(
+    (
+        "not no never none nothing without cannot nor nicht kein keine keinen keiner nie ohne ne pas jamais sans ni "
+        "nunca sin non mai senza não nem sem niet geen không не нет никогда без لا لم لن ليس ليست غير بدون לא אין नहीं मत"
+    ).split()
+)
+_CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
+# Of scripts without spaces, and of Korean, whose negations stand inside a word.
+_NEGATING_PARTS = re.compile("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
+SHORTEST_TYPO = 5
+"""Letters. A word of as many with one letter more, less or other is mistyped; a shorter one is another word."""
 _NUMBERED = re.compile(r"(?:(?<!\w)-)?\w*\d(?:[.,:/-]?\w)*")
 
 
@@ -38,6 +51,9 @@ class Fingerprint:
     trigrams: frozenset[int]
     bitmap: int
     numbers: tuple[str, ...]
+    negations: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    """Words of scripts with spaces, without stop words and numbers."""
     whole: str = ""
 
     @staticmethod
@@ -48,19 +64,34 @@ class Fingerprint:
         # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
         normal = "".join(c for c in folded if unicodedata.category(c) in _COMPARED)
         if len(normal) < 3:
-            return Fingerprint(frozenset(), 0, numbers, normal or " ".join(folded.split()))
+            return Fingerprint(frozenset(), 0, numbers, whole=normal or " ".join(folded.split()))
         codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
         # A code point has 21 bits: three of them fit without loss.
         trigrams = np.unique(codes[:-2] << np.uint64(42) | codes[1:-1] << np.uint64(21) | codes[2:])
         bits = np.zeros(BITMAP_BITS, dtype=bool)
         bits[(trigrams * _MIXER) >> _BITMAP_SHIFT] = True
-        return Fingerprint(frozenset(trigrams.tolist()), int.from_bytes(np.packbits(bits).tobytes()), numbers)
+        words = _WORDS.findall(folded)
+        negations = [word for word in words if word in _NEGATING_WORDS]
+        negations += [part[:1] for part in _NEGATING_PARTS.findall(folded)]
+        negations += ["not"] * len(_CONTRACTED_NOT.findall(folded))
+        return Fingerprint(
+            trigrams=frozenset(trigrams.tolist()),
+            bitmap=int.from_bytes(np.packbits(bits).tobytes()),
+            numbers=numbers,
+            negations=tuple(sorted(negations)),
+            words=frozenset(word for word in words if not (is_stop_word(word) or any(c.isdecimal() for c in word))),
+        )
 
 
 def is_near_duplicate(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bool:
     """True if the two texts say the same. Symmetric. `threshold` in (0, 1]."""
-    if a.numbers != b.numbers:
-        return False
+    return (
+        a.numbers == b.numbers and a.negations == b.negations and is_alike(a, b, threshold) and not _swaps_words(a, b)
+    )
+
+
+def is_alike(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bool:
+    """True if the trigrams of the two texts are similar enough, whatever the difference is."""
     if a.whole or b.whole:
         return a.whole == b.whole
     together = len(a.trigrams) + len(b.trigrams)
@@ -70,6 +101,24 @@ def is_near_duplicate(a: Fingerprint, b: Fingerprint, threshold: float = THRESHO
         return False
     shared = len(a.trigrams & b.trigrams)
     return shared >= threshold * (together - shared)
+
+
+def _swaps_words(a: Fingerprint, b: Fingerprint) -> bool:
+    """True if one text has a word where the other has another, mistyped ones aside."""
+    only_a, only_b = a.words - b.words, b.words - a.words
+    if not only_a or not only_b or 2 * len(a.words & b.words) < min(len(a.words), len(b.words)):
+        return False  # an addition alone; or the spaces stand elsewhere, and words cannot be compared
+    fewer, more = sorted((only_a, only_b), key=len)
+    return not all(any(_is_mistyped(word, other) for other in more) for word in fewer)
+
+
+def _is_mistyped(a: str, b: str) -> bool:
+    """True if one letter was left out, added or changed, in words that are long enough."""
+    short, long = sorted((a, b), key=len)
+    if len(long) < SHORTEST_TYPO or len(long) - len(short) > 1:
+        return False
+    start = next((i for i, (x, y) in enumerate(zip(short, long, strict=False)) if x != y), len(short))
+    return short[start:] == long[start + 1 :] if len(short) < len(long) else short[start + 1 :] == long[start + 1 :]
 
 
 class Fingerprints:

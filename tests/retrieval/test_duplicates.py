@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.retrieval.duplicates import THRESHOLD, Fingerprint, Fingerprints, is_near_duplicate
+from sidecar.retrieval.duplicates import THRESHOLD, Fingerprint, Fingerprints, is_alike, is_near_duplicate
 
 SENTENCES = (
     "The deployment of the billing service failed because the key had expired",
@@ -71,6 +71,39 @@ def test_other_numbers_are_other_facts(a: str, b: str) -> None:
     assert not same(a, b)
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("PostgreSQL is the database for the billing service", "MySQL is the database for the billing service"),
+        ("The new checkout flow is enabled in production", "The new checkout flow is disabled in production"),
+        ("Maria is allergic to peanuts and shellfish", "Maria is not allergic to peanuts and shellfish"),
+        ("Maria doesn't like the new dashboard layout", "Maria does like the new dashboard layout"),
+        ("The production signing key is rotated by Kim", "The production signing key is rotated by Tim"),
+        ("The deploy key is valid for this repository", "The deploy key is invalid for this repository"),
+        ("Der Zugang zum Archiv ist nicht gesperrt", "Der Zugang zum Archiv ist gesperrt"),
+        ("这个服务在生产环境里可以重启", "这个服务在生产环境里不可以重启"),
+        ("このサービスは本番環境で再起動できる", "このサービスは本番環境で再起動できない"),
+        ("บริการนี้รีสตาร์ทในระบบจริงได้", "บริการนี้รีสตาร์ทในระบบจริงไม่ได้"),
+    ],
+)
+def test_a_contradiction_is_not_the_same(a: str, b: str) -> None:
+    """A negation, an opposite or another name makes another fact, however alike the rest."""
+    assert not same(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("The deploy script lives in the tools folder", "Deploy script lives in tools folder."),
+        ("Deploys run on Friday at noon, after the review", "Deploys run on Friday at noon, after the review (again)"),
+        ("We always receive the webhook twice from them", "We always receve the webhook twice from them"),
+    ],
+)
+def test_a_small_addition_is_the_same(a: str, b: str) -> None:
+    """Stop words, a word more and a letter less change nothing."""
+    assert same(a, b)
+
+
 @given(st.sampled_from(SENTENCES), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_numbers_decide_exactly(text: str, a: int, b: int) -> None:
     """The same sentence with two numbers is the same fact only if they are equal, also in full width."""
@@ -107,7 +140,7 @@ def test_the_bitmap_never_rejects_a_near_duplicate(a: str, b: str, threshold: fl
         expected = "".join(a.split()) == "".join(b.split())
     else:
         expected = len(one & other) >= threshold * len(one | other)
-    assert is_near_duplicate(Fingerprint.of(a), Fingerprint.of(b), threshold) == expected
+    assert is_alike(Fingerprint.of(a), Fingerprint.of(b), threshold) == expected
 
 
 def test_fingerprints_are_made_once_and_forgotten_in_turn() -> None:
