@@ -302,18 +302,32 @@ class ExportLogResponse(_message.Message):
     def __init__(self, chunk: _Optional[bytes] = ..., row_count: _Optional[int] = ...) -> None: ...
 
 class ImportLogRequest(_message.Message):
-    __slots__ = ("chunk",)
+    __slots__ = ("chunk", "namespace")
     CHUNK_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     chunk: bytes
-    def __init__(self, chunk: _Optional[bytes] = ...) -> None: ...
+    namespace: str
+    def __init__(self, chunk: _Optional[bytes] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class ImportLogResponse(_message.Message):
-    __slots__ = ("imported_count", "known_count")
+    __slots__ = ("imported_count", "known_count", "rejections", "rejected_count")
     IMPORTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REJECTIONS_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     imported_count: int
     known_count: int
-    def __init__(self, imported_count: _Optional[int] = ..., known_count: _Optional[int] = ...) -> None: ...
+    rejections: _containers.RepeatedCompositeFieldContainer[LogRejection]
+    rejected_count: int
+    def __init__(self, imported_count: _Optional[int] = ..., known_count: _Optional[int] = ..., rejections: _Optional[_Iterable[_Union[LogRejection, _Mapping]]] = ..., rejected_count: _Optional[int] = ...) -> None: ...
+
+class LogRejection(_message.Message):
+    __slots__ = ("line", "message")
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    line: int
+    message: str
+    def __init__(self, line: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class PurgeNamespaceRequest(_message.Message):
     __slots__ = ("namespace", "confirm_namespace")

@@ -28,7 +28,7 @@ from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from memoryranker.v1 import types_pb2 as memoryranker_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmemoryranker/v1/memory.proto\x12\x0fmemoryranker.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bmemoryranker/v1/types.proto\"t\n\x0bWriteResult\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\x12.\n\x07outcome\x18\x03 \x01(\x0e\x32\x1d.memoryranker.v1.WriteOutcome\"i\n\x15UpsertMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12)\n\x08memories\x18\x02 \x03(\x0b\x32\x17.memoryranker.v1.Memory\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"^\n\x16UpsertMemoriesResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.memoryranker.v1.WriteResult\x12\x15\n\rscore_version\x18\x02 \x01(\x03\"z\n\x15IngestMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tstream_id\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x03\x12)\n\x08memories\x18\x04 \x03(\x0b\x32\x17.memoryranker.v1.Memory\"}\n\x16IngestMemoriesResponse\x12\x1d\n\x15\x61\x63knowledged_sequence\x18\x01 \x01(\x03\x12\x0e\n\x06window\x18\x02 \x01(\x05\x12\x34\n\nrejections\x18\x03 \x03(\x0b\x32 .memoryranker.v1.IngestRejection\"`\n\x0fIngestRejection\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12,\n\x06result\x18\x03 \x01(\x0b\x32\x1c.memoryranker.v1.WriteResult\"S\n\x10GetMemoryRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12\x19\n\x11include_embedding\x18\x03 \x01(\x08\"<\n\x11GetMemoryResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\"\xa6\x01\n\x13ListMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\'\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x17.memoryranker.v1.Filter\x12\x16\n\tpage_size\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x19\n\x11include_embedding\x18\x05 \x01(\x08\x42\x0c\n\n_page_size\"Z\n\x14ListMemoriesResponse\x12)\n\x08memories\x18\x01 \x03(\x0b\x32\x17.memoryranker.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x96\x01\n\x13UpdateMemoryRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\'\n\x06memory\x18\x02 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"V\n\x14UpdateMemoryResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12\x15\n\rscore_version\x18\x02 \x01(\x03\"{\n\x15\x44\x65leteMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nmemory_ids\x18\x02 \x03(\t\x12\'\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x17.memoryranker.v1.Filter\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"u\n\x16\x44\x65leteMemoriesResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12-\n\x07results\x18\x02 \x03(\x0b\x32\x1c.memoryranker.v1.WriteResult\x12\x15\n\rscore_version\x18\x03 \x01(\x03\"Q\n\x15ListNamespacesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x0c\n\n_page_size\"h\n\x16ListNamespacesResponse\x12\x35\n\nnamespaces\x18\x01 \x03(\x0b\x32!.memoryranker.v1.NamespaceSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x83\x01\n\x10NamespaceSummary\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x03\x12\x15\n\rscore_version\x18\x03 \x01(\x03\x12/\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8c\x01\n\x16ScoreImportanceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x34\n\x08subjects\x18\x02 \x03(\x0b\x32\".memoryranker.v1.ImportanceSubject\x12)\n\x07\x63ontext\x18\x03 \x01(\x0b\x32\x18.memoryranker.v1.Context\"\x92\x02\n\x11ImportanceSubject\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12\x18\n\x0buser_rating\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cuse_sessions\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x07recency\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x07\x65motion\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12!\n\x14\x63ontextual_relevance\x18\x06 \x01(\x01H\x04\x88\x01\x01\x42\x0e\n\x0c_user_ratingB\x0f\n\r_use_sessionsB\n\n\x08_recencyB\n\n\x08_emotionB\x17\n\x15_contextual_relevance\"d\n\x0eImportanceLine\x12\x0e\n\x06\x66\x61\x63tor\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06weight\x18\x03 \x01(\x01\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\x01\x42\x08\n\x06_value\"\x97\x01\n\x10ImportanceResult\x12/\n\nimportance\x18\x01 \x01(\x0b\x32\x1b.memoryranker.v1.Importance\x12.\n\x05lines\x18\x02 \x03(\x0b\x32\x1f.memoryranker.v1.ImportanceLine\x12\"\n\x06status\x18\x03 \x01(\x0b\x32\x12.google.rpc.Status\"M\n\x17ScoreImportanceResponse\x12\x32\n\x07results\x18\x01 \x03(\x0b\x32!.memoryranker.v1.ImportanceResult*\x9b\x01\n\x0cWriteOutcome\x12\x1d\n\x19WRITE_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n\x15WRITE_OUTCOME_CREATED\x10\x01\x12\x19\n\x15WRITE_OUTCOME_UPDATED\x10\x02\x12\x1b\n\x17WRITE_OUTCOME_UNCHANGED\x10\x03\x12\x19\n\x15WRITE_OUTCOME_DELETED\x10\x04\x32\x93\x06\n\rMemoryService\x12\x61\n\x0eUpsertMemories\x12&.memoryranker.v1.UpsertMemoriesRequest\x1a\'.memoryranker.v1.UpsertMemoriesResponse\x12\x65\n\x0eIngestMemories\x12&.memoryranker.v1.IngestMemoriesRequest\x1a\'.memoryranker.v1.IngestMemoriesResponse(\x01\x30\x01\x12R\n\tGetMemory\x12!.memoryranker.v1.GetMemoryRequest\x1a\".memoryranker.v1.GetMemoryResponse\x12[\n\x0cListMemories\x12$.memoryranker.v1.ListMemoriesRequest\x1a%.memoryranker.v1.ListMemoriesResponse\x12[\n\x0cUpdateMemory\x12$.memoryranker.v1.UpdateMemoryRequest\x1a%.memoryranker.v1.UpdateMemoryResponse\x12\x61\n\x0e\x44\x65leteMemories\x12&.memoryranker.v1.DeleteMemoriesRequest\x1a\'.memoryranker.v1.DeleteMemoriesResponse\x12\x61\n\x0eListNamespaces\x12&.memoryranker.v1.ListNamespacesRequest\x1a\'.memoryranker.v1.ListNamespacesResponse\x12\x64\n\x0fScoreImportance\x12\'.memoryranker.v1.ScoreImportanceRequest\x1a(.memoryranker.v1.ScoreImportanceResponseB6\n\x12io.memoryranker.v1P\x01Z\x1ememoryranker/v1;memoryrankerv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmemoryranker/v1/memory.proto\x12\x0fmemoryranker.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bmemoryranker/v1/types.proto\"t\n\x0bWriteResult\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\x12.\n\x07outcome\x18\x03 \x01(\x0e\x32\x1d.memoryranker.v1.WriteOutcome\"i\n\x15UpsertMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12)\n\x08memories\x18\x02 \x03(\x0b\x32\x17.memoryranker.v1.Memory\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"^\n\x16UpsertMemoriesResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.memoryranker.v1.WriteResult\x12\x15\n\rscore_version\x18\x02 \x01(\x03\"z\n\x15IngestMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tstream_id\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x03\x12)\n\x08memories\x18\x04 \x03(\x0b\x32\x17.memoryranker.v1.Memory\"\xed\x01\n\x16IngestMemoriesResponse\x12\x1d\n\x15\x61\x63knowledged_sequence\x18\x01 \x01(\x03\x12\x0e\n\x06window\x18\x02 \x01(\x05\x12\x34\n\nrejections\x18\x03 \x03(\x0b\x32 .memoryranker.v1.IngestRejection\x12\x10\n\x08sequence\x18\x04 \x01(\x03\x12\x15\n\rcreated_count\x18\x05 \x01(\x05\x12\x15\n\rupdated_count\x18\x06 \x01(\x05\x12\x17\n\x0funchanged_count\x18\x07 \x01(\x05\x12\x15\n\rscore_version\x18\x08 \x01(\x03\"`\n\x0fIngestRejection\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12,\n\x06result\x18\x03 \x01(\x0b\x32\x1c.memoryranker.v1.WriteResult\"S\n\x10GetMemoryRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12\x19\n\x11include_embedding\x18\x03 \x01(\x08\"<\n\x11GetMemoryResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\"\xa6\x01\n\x13ListMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\'\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x17.memoryranker.v1.Filter\x12\x16\n\tpage_size\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x19\n\x11include_embedding\x18\x05 \x01(\x08\x42\x0c\n\n_page_size\"Z\n\x14ListMemoriesResponse\x12)\n\x08memories\x18\x01 \x03(\x0b\x32\x17.memoryranker.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x96\x01\n\x13UpdateMemoryRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\'\n\x06memory\x18\x02 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"V\n\x14UpdateMemoryResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12\x15\n\rscore_version\x18\x02 \x01(\x03\"{\n\x15\x44\x65leteMemoriesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nmemory_ids\x18\x02 \x03(\t\x12\'\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x17.memoryranker.v1.Filter\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"u\n\x16\x44\x65leteMemoriesResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12-\n\x07results\x18\x02 \x03(\x0b\x32\x1c.memoryranker.v1.WriteResult\x12\x15\n\rscore_version\x18\x03 \x01(\x03\"Q\n\x15ListNamespacesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x0c\n\n_page_size\"h\n\x16ListNamespacesResponse\x12\x35\n\nnamespaces\x18\x01 \x03(\x0b\x32!.memoryranker.v1.NamespaceSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x83\x01\n\x10NamespaceSummary\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x03\x12\x15\n\rscore_version\x18\x03 \x01(\x03\x12/\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8c\x01\n\x16ScoreImportanceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x34\n\x08subjects\x18\x02 \x03(\x0b\x32\".memoryranker.v1.ImportanceSubject\x12)\n\x07\x63ontext\x18\x03 \x01(\x0b\x32\x18.memoryranker.v1.Context\"\x92\x02\n\x11ImportanceSubject\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x17.memoryranker.v1.Memory\x12\x18\n\x0buser_rating\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cuse_sessions\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x07recency\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x07\x65motion\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12!\n\x14\x63ontextual_relevance\x18\x06 \x01(\x01H\x04\x88\x01\x01\x42\x0e\n\x0c_user_ratingB\x0f\n\r_use_sessionsB\n\n\x08_recencyB\n\n\x08_emotionB\x17\n\x15_contextual_relevance\"d\n\x0eImportanceLine\x12\x0e\n\x06\x66\x61\x63tor\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06weight\x18\x03 \x01(\x01\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\x01\x42\x08\n\x06_value\"\x97\x01\n\x10ImportanceResult\x12/\n\nimportance\x18\x01 \x01(\x0b\x32\x1b.memoryranker.v1.Importance\x12.\n\x05lines\x18\x02 \x03(\x0b\x32\x1f.memoryranker.v1.ImportanceLine\x12\"\n\x06status\x18\x03 \x01(\x0b\x32\x12.google.rpc.Status\"M\n\x17ScoreImportanceResponse\x12\x32\n\x07results\x18\x01 \x03(\x0b\x32!.memoryranker.v1.ImportanceResult*\x9b\x01\n\x0cWriteOutcome\x12\x1d\n\x19WRITE_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n\x15WRITE_OUTCOME_CREATED\x10\x01\x12\x19\n\x15WRITE_OUTCOME_UPDATED\x10\x02\x12\x1b\n\x17WRITE_OUTCOME_UNCHANGED\x10\x03\x12\x19\n\x15WRITE_OUTCOME_DELETED\x10\x04\x32\x93\x06\n\rMemoryService\x12\x61\n\x0eUpsertMemories\x12&.memoryranker.v1.UpsertMemoriesRequest\x1a\'.memoryranker.v1.UpsertMemoriesResponse\x12\x65\n\x0eIngestMemories\x12&.memoryranker.v1.IngestMemoriesRequest\x1a\'.memoryranker.v1.IngestMemoriesResponse(\x01\x30\x01\x12R\n\tGetMemory\x12!.memoryranker.v1.GetMemoryRequest\x1a\".memoryranker.v1.GetMemoryResponse\x12[\n\x0cListMemories\x12$.memoryranker.v1.ListMemoriesRequest\x1a%.memoryranker.v1.ListMemoriesResponse\x12[\n\x0cUpdateMemory\x12$.memoryranker.v1.UpdateMemoryRequest\x1a%.memoryranker.v1.UpdateMemoryResponse\x12\x61\n\x0e\x44\x65leteMemories\x12&.memoryranker.v1.DeleteMemoriesRequest\x1a\'.memoryranker.v1.DeleteMemoriesResponse\x12\x61\n\x0eListNamespaces\x12&.memoryranker.v1.ListNamespacesRequest\x1a\'.memoryranker.v1.ListNamespacesResponse\x12\x64\n\x0fScoreImportance\x12\'.memoryranker.v1.ScoreImportanceRequest\x1a(.memoryranker.v1.ScoreImportanceResponseB6\n\x12io.memoryranker.v1P\x01Z\x1ememoryranker/v1;memoryrankerv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,8 +36,8 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'memoryranker.v1.memory_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\022io.memoryranker.v1P\001Z\036memoryranker/v1;memoryrankerv1'
-  _globals['_WRITEOUTCOME']._serialized_start=2812
-  _globals['_WRITEOUTCOME']._serialized_end=2967
+  _globals['_WRITEOUTCOME']._serialized_start=2925
+  _globals['_WRITEOUTCOME']._serialized_end=3080
   _globals['_WRITERESULT']._serialized_start=170
   _globals['_WRITERESULT']._serialized_end=286
   _globals['_UPSERTMEMORIESREQUEST']._serialized_start=288
@@ -46,42 +46,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPSERTMEMORIESRESPONSE']._serialized_end=489
   _globals['_INGESTMEMORIESREQUEST']._serialized_start=491
   _globals['_INGESTMEMORIESREQUEST']._serialized_end=613
-  _globals['_INGESTMEMORIESRESPONSE']._serialized_start=615
-  _globals['_INGESTMEMORIESRESPONSE']._serialized_end=740
-  _globals['_INGESTREJECTION']._serialized_start=742
-  _globals['_INGESTREJECTION']._serialized_end=838
-  _globals['_GETMEMORYREQUEST']._serialized_start=840
-  _globals['_GETMEMORYREQUEST']._serialized_end=923
-  _globals['_GETMEMORYRESPONSE']._serialized_start=925
-  _globals['_GETMEMORYRESPONSE']._serialized_end=985
-  _globals['_LISTMEMORIESREQUEST']._serialized_start=988
-  _globals['_LISTMEMORIESREQUEST']._serialized_end=1154
-  _globals['_LISTMEMORIESRESPONSE']._serialized_start=1156
-  _globals['_LISTMEMORIESRESPONSE']._serialized_end=1246
-  _globals['_UPDATEMEMORYREQUEST']._serialized_start=1249
-  _globals['_UPDATEMEMORYREQUEST']._serialized_end=1399
-  _globals['_UPDATEMEMORYRESPONSE']._serialized_start=1401
-  _globals['_UPDATEMEMORYRESPONSE']._serialized_end=1487
-  _globals['_DELETEMEMORIESREQUEST']._serialized_start=1489
-  _globals['_DELETEMEMORIESREQUEST']._serialized_end=1612
-  _globals['_DELETEMEMORIESRESPONSE']._serialized_start=1614
-  _globals['_DELETEMEMORIESRESPONSE']._serialized_end=1731
-  _globals['_LISTNAMESPACESREQUEST']._serialized_start=1733
-  _globals['_LISTNAMESPACESREQUEST']._serialized_end=1814
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=1816
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=1920
-  _globals['_NAMESPACESUMMARY']._serialized_start=1923
-  _globals['_NAMESPACESUMMARY']._serialized_end=2054
-  _globals['_SCOREIMPORTANCEREQUEST']._serialized_start=2057
-  _globals['_SCOREIMPORTANCEREQUEST']._serialized_end=2197
-  _globals['_IMPORTANCESUBJECT']._serialized_start=2200
-  _globals['_IMPORTANCESUBJECT']._serialized_end=2474
-  _globals['_IMPORTANCELINE']._serialized_start=2476
-  _globals['_IMPORTANCELINE']._serialized_end=2576
-  _globals['_IMPORTANCERESULT']._serialized_start=2579
-  _globals['_IMPORTANCERESULT']._serialized_end=2730
-  _globals['_SCOREIMPORTANCERESPONSE']._serialized_start=2732
-  _globals['_SCOREIMPORTANCERESPONSE']._serialized_end=2809
-  _globals['_MEMORYSERVICE']._serialized_start=2970
-  _globals['_MEMORYSERVICE']._serialized_end=3757
+  _globals['_INGESTMEMORIESRESPONSE']._serialized_start=616
+  _globals['_INGESTMEMORIESRESPONSE']._serialized_end=853
+  _globals['_INGESTREJECTION']._serialized_start=855
+  _globals['_INGESTREJECTION']._serialized_end=951
+  _globals['_GETMEMORYREQUEST']._serialized_start=953
+  _globals['_GETMEMORYREQUEST']._serialized_end=1036
+  _globals['_GETMEMORYRESPONSE']._serialized_start=1038
+  _globals['_GETMEMORYRESPONSE']._serialized_end=1098
+  _globals['_LISTMEMORIESREQUEST']._serialized_start=1101
+  _globals['_LISTMEMORIESREQUEST']._serialized_end=1267
+  _globals['_LISTMEMORIESRESPONSE']._serialized_start=1269
+  _globals['_LISTMEMORIESRESPONSE']._serialized_end=1359
+  _globals['_UPDATEMEMORYREQUEST']._serialized_start=1362
+  _globals['_UPDATEMEMORYREQUEST']._serialized_end=1512
+  _globals['_UPDATEMEMORYRESPONSE']._serialized_start=1514
+  _globals['_UPDATEMEMORYRESPONSE']._serialized_end=1600
+  _globals['_DELETEMEMORIESREQUEST']._serialized_start=1602
+  _globals['_DELETEMEMORIESREQUEST']._serialized_end=1725
+  _globals['_DELETEMEMORIESRESPONSE']._serialized_start=1727
+  _globals['_DELETEMEMORIESRESPONSE']._serialized_end=1844
+  _globals['_LISTNAMESPACESREQUEST']._serialized_start=1846
+  _globals['_LISTNAMESPACESREQUEST']._serialized_end=1927
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=1929
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=2033
+  _globals['_NAMESPACESUMMARY']._serialized_start=2036
+  _globals['_NAMESPACESUMMARY']._serialized_end=2167
+  _globals['_SCOREIMPORTANCEREQUEST']._serialized_start=2170
+  _globals['_SCOREIMPORTANCEREQUEST']._serialized_end=2310
+  _globals['_IMPORTANCESUBJECT']._serialized_start=2313
+  _globals['_IMPORTANCESUBJECT']._serialized_end=2587
+  _globals['_IMPORTANCELINE']._serialized_start=2589
+  _globals['_IMPORTANCELINE']._serialized_end=2689
+  _globals['_IMPORTANCERESULT']._serialized_start=2692
+  _globals['_IMPORTANCERESULT']._serialized_end=2843
+  _globals['_SCOREIMPORTANCERESPONSE']._serialized_start=2845
+  _globals['_SCOREIMPORTANCERESPONSE']._serialized_end=2922
+  _globals['_MEMORYSERVICE']._serialized_start=3083
+  _globals['_MEMORYSERVICE']._serialized_end=3870
 # @@protoc_insertion_point(module_scope)

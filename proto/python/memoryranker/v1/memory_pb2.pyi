@@ -67,14 +67,24 @@ class IngestMemoriesRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., stream_id: _Optional[str] = ..., sequence: _Optional[int] = ..., memories: _Optional[_Iterable[_Union[_types_pb2.Memory, _Mapping]]] = ...) -> None: ...
 
 class IngestMemoriesResponse(_message.Message):
-    __slots__ = ("acknowledged_sequence", "window", "rejections")
+    __slots__ = ("acknowledged_sequence", "window", "rejections", "sequence", "created_count", "updated_count", "unchanged_count", "score_version")
     ACKNOWLEDGED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     REJECTIONS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_VERSION_FIELD_NUMBER: _ClassVar[int]
     acknowledged_sequence: int
     window: int
     rejections: _containers.RepeatedCompositeFieldContainer[IngestRejection]
-    def __init__(self, acknowledged_sequence: _Optional[int] = ..., window: _Optional[int] = ..., rejections: _Optional[_Iterable[_Union[IngestRejection, _Mapping]]] = ...) -> None: ...
+    sequence: int
+    created_count: int
+    updated_count: int
+    unchanged_count: int
+    score_version: int
+    def __init__(self, acknowledged_sequence: _Optional[int] = ..., window: _Optional[int] = ..., rejections: _Optional[_Iterable[_Union[IngestRejection, _Mapping]]] = ..., sequence: _Optional[int] = ..., created_count: _Optional[int] = ..., updated_count: _Optional[int] = ..., unchanged_count: _Optional[int] = ..., score_version: _Optional[int] = ...) -> None: ...
 
 class IngestRejection(_message.Message):
     __slots__ = ("sequence", "index", "result")
