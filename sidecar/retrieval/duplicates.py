@@ -33,7 +33,8 @@ _WORDS = re.compile(WORD)
 _NEGATING_WORDS = frozenset(
     (
         "not no never none nothing without cannot nor nicht kein keine keinen keiner nie ohne ne pas jamais sans ni "
-        "nunca sin non mai senza não nem sem niet geen không не нет никогда без لا لم لن ليس ليست غير بدون לא אין नहीं मत"
+        "nunca sin non mai senza não nem sem niet geen không "
+        "не нет никогда без لا لم لن ليس ليست غير بدون לא אין नहीं मत"
     ).split()
 )
 _CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
