@@ -52,9 +52,10 @@ class Fingerprint:
     trigrams: frozenset[int]
     bitmap: int
     numbers: tuple[str, ...]
-    negations: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     """Words of scripts with spaces, without stop words and numbers."""
+    negating_words: tuple[str, ...] = ()
+    negating_parts: tuple[str, ...] = ()
     whole: str = ""
 
     @staticmethod
@@ -72,22 +73,24 @@ class Fingerprint:
         bits = np.zeros(BITMAP_BITS, dtype=bool)
         bits[(trigrams * _MIXER) >> _BITMAP_SHIFT] = True
         words = _WORDS.findall(folded)
-        negations = [word for word in words if word in _NEGATING_WORDS]
-        negations += [part[:1] for part in _NEGATING_PARTS.findall(folded)]
-        negations += ["not"] * len(_CONTRACTED_NOT.findall(folded))
+        negations = [word for word in words if word in _NEGATING_WORDS] + _CONTRACTED_NOT.findall(folded)
         return Fingerprint(
             trigrams=frozenset(trigrams.tolist()),
             bitmap=int.from_bytes(np.packbits(bits).tobytes()),
             numbers=numbers,
-            negations=tuple(sorted(negations)),
             words=frozenset(word for word in words if not (is_stop_word(word) or any(c.isdecimal() for c in word))),
+            negating_words=tuple(sorted(negations)),
+            negating_parts=tuple(sorted(_NEGATING_PARTS.findall(folded))),
         )
 
 
 def is_near_duplicate(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bool:
     """True if the two texts say the same. Symmetric. `threshold` in (0, 1]."""
     return (
-        a.numbers == b.numbers and a.negations == b.negations and is_alike(a, b, threshold) and not _swaps_words(a, b)
+        a.numbers == b.numbers
+        and a.negating_parts == b.negating_parts
+        and is_alike(a, b, threshold)
+        and not _contradicts(a, b)
     )
 
 
@@ -104,13 +107,13 @@ def is_alike(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bo
     return shared >= threshold * (together - shared)
 
 
-def _swaps_words(a: Fingerprint, b: Fingerprint) -> bool:
-    """True if one text has a word where the other has another, mistyped ones aside."""
-    only_a, only_b = a.words - b.words, b.words - a.words
-    if not only_a or not only_b or 2 * len(a.words & b.words) < min(len(a.words), len(b.words)):
-        return False  # an addition alone; or the spaces stand elsewhere, and words cannot be compared
-    fewer, more = sorted((only_a, only_b), key=len)
-    return not all(any(_is_mistyped(word, other) for other in more) for word in fewer)
+def _contradicts(a: Fingerprint, b: Fingerprint) -> bool:
+    """True if only one text negates, or one has a word where the other has another, mistyped ones aside."""
+    if 2 * len(a.words & b.words) < min(len(a.words), len(b.words)):
+        return False  # the spaces stand elsewhere, and words cannot be compared
+    fewer, more = sorted((a.words - b.words, b.words - a.words), key=len)
+    swapped = not all(any(_is_mistyped(word, other) for other in more) for word in fewer)
+    return swapped or a.negating_words != b.negating_words
 
 
 def _is_mistyped(a: str, b: str) -> bool:
