@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import sqlite3
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,8 +81,11 @@ class Checkpoints:
         self._page_size = int(connection.execute("PRAGMA page_size").fetchone()[0])
         self._stage = _Stage.RESTING
         self._syncing: Future[None] | None = None
-        self._beside = ThreadPoolExecutor(1, "store-checkpoint")
+        self._to_sync: queue.SimpleQueue[tuple[int, Future[None]] | None] = queue.SimpleQueue()
+        self._beside = threading.Thread(target=self._sync_beside, name="store-checkpoint", daemon=True)
+        self._beside.start()
         self._scrub_since: float | None = None
+        self._warned = False
         self._tried = float("-inf")
 
     @property
@@ -127,14 +132,17 @@ class Checkpoints:
         self._rest()
         complete = self._checkpoint()
         if complete:
-            self._scrub_since = None
+            self._scrub_since, self._warned = None, False
         elif self._scrub_since is not None and now - self._scrub_since > self._limits.scrub_within:
-            _log.warning("deleted text is still in the store's files: a reader has been in the way for too long")
+            if not self._warned:
+                _log.warning("deleted text is still in the store's files: a reader has been in the way for too long")
+            self._warned = True
         return complete
 
     def close(self) -> None:
         """Ends what runs beside; the connection may be closed then."""
-        self._beside.shutdown()
+        self._to_sync.put(None)
+        self._beside.join()
         self._pin.close()
 
     def _next_stage(self, now: float) -> None:
@@ -165,7 +173,19 @@ class Checkpoints:
 
     def _start(self, stage: _Stage, descriptor: int) -> None:
         self._stage = stage
-        self._syncing = self._beside.submit(self._sync, descriptor)
+        self._syncing = Future()
+        self._to_sync.put((descriptor, self._syncing))
+
+    def _sync_beside(self) -> None:
+        # Not an executor: those refuse work as soon as the main thread has ended, and the writer goes on until close.
+        while (item := self._to_sync.get()) is not None:
+            descriptor, done = item
+            try:
+                self._sync(descriptor)
+            except Exception as error:  # noqa: BLE001 - goes to the writer, which waits for it
+                done.set_exception(error)
+            else:
+                done.set_result(None)
 
     def _finish_sync(self) -> None:
         syncing, self._syncing = self._syncing, None
