@@ -23,7 +23,7 @@ from sidecar.errors import (
     SettingsError,
     UnknownWeightsError,
 )
-from sidecar.ranking.ranker import Ranker
+from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
 from sidecar.retrieval.embedders import Embedder, make_embedder
 from sidecar.retrieval.namespaces import Namespaces
@@ -59,9 +59,15 @@ def now() -> Micros:
 class Sidecar:
     """One running server with its store. As a context manager it is open inside, and closed after."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], Micros] = now) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], Micros] = now,
+        new_packet_id: Callable[[], str] = random_packet_id,
+    ) -> None:
         self._settings = settings
         self._clock = clock
+        self._new_packet_id = new_packet_id
         self._open = ExitStack()
         self._server: Server | None = None
 
@@ -96,6 +102,7 @@ class Sidecar:
                 self._clock,
                 reserve_settings=_reserve(settings),
                 emotion_namespaces=frozenset(settings.emotion_namespaces),
+                new_packet_id=self._new_packet_id,
             )
             facts = ServerFacts(
                 listen=server.listen,

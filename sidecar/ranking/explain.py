@@ -1,28 +1,19 @@
-"""Why a memory was missed, and the smallest single change that would have put it into the packet.
-
-Every change that is told was tried: the packet is packed again with it, by the same functions that serve, and the
-memory was in. Numbers are the least that do: a budget or a count of items one lower does not admit.
-"""
+"""Why a memory was missed: the gate that stopped it, or the features by which it lost, and what would have helped."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sidecar.domain import Filter, LeftOutReason, Packet
+from sidecar.domain import LeftOutReason, Packet
 from sidecar.errors import MemoryNotFoundError
-from sidecar.features import FEATURE_NAMES, Columns
-from sidecar.ranking.gates import GATES, PASSED, gate_codes
-from sidecar.ranking.packing import SLOT_SHARE_INVERSE
-from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
+from sidecar.features import FEATURE_NAMES
+from sidecar.ranking.changes import Case, Change
+from sidecar.ranking.gates import GATES, PASSED
 from sidecar.ranking.ranker import Occasion
-
-MAX_ITEMS = 200
-MAX_TOKEN_BUDGET = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +25,6 @@ class FeatureGap:
     admitted_value: float
     contribution: float
     admitted_contribution: float
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of one thing: `field` of the request, or of the memory as memory.FIELD; values are JSON."""
-
-    field: str
-    from_json: str
-    to_json: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +43,10 @@ class Miss:
     other_memory_id: str = ""
 
 
-def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None) -> Miss:
+def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None, check: Callable[[], None]) -> Miss:
     """Explains why `memory_id` is not in the packet of `occasion`; `packet` is the one that was served, if any.
 
-    Raises MemoryNotFoundError if the namespace has no such memory now.
+    `check` raises once the caller's deadline has passed. Raises MemoryNotFoundError if there is no such memory now.
     """
     moved_on = packet is not None and packet.score_version != occasion.snapshot.score_version
     if packet is not None:
@@ -74,25 +55,22 @@ def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None) -> M
                 return Miss(f"It was served, at place {place}.", place=place, store_moved_on=moved_on)
     row = occasion.snapshot.row_of_id.get(memory_id)
     if row is None:
-        raise MemoryNotFoundError(
-            f"memory_id: {memory_id!r} is not in namespace {occasion.request.namespace!r}; it may have been deleted",
-            memory_id=memory_id,
-        )
-    case = _Case(occasion, row)
+        where = f"namespace {occasion.request.namespace!r}" if occasion.request.candidates is None else "candidates"
+        raise MemoryNotFoundError(f"memory_id: {memory_id!r} is not in {where} now", memory_id=memory_id)
+    case = Case(occasion, row, check)
     if row in case.packed.rows:
         place = case.packed.rows.index(row) + 1
         if packet is None:
             return Miss(f"It is served, at place {place} before reserved slots.", place=place)
-        return Miss("It was not served, but would be now: the store has moved on.", store_moved_on=moved_on)
+        return Miss("It was not served, but would be now.", store_moved_on=moved_on)
     gate = int(occasion.scored.codes[row])
     reason = GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row)
     if reason is None:
         raise AssertionError("a live memory is either packed or left out for a reason")
     change = next(case.changes(reason), None)
-    other = case.other(reason)
-    words = _WORDS[reason]
+    other = _other(case, reason)
     return Miss(
-        message=f"{words}{f' The other memory is {other!r}.' if other else ''}"
+        message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}"
         + ("" if change else " No single change admits it."),
         reason=reason,
         **(_standing(case) if gate == PASSED else {}),
@@ -100,6 +78,13 @@ def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None) -> M
         store_moved_on=moved_on,
         other_memory_id=other,
     )
+
+
+def _other(case: Case, reason: LeftOutReason) -> str:
+    """Id of the memory that stands in the way, or ""."""
+    if reason is LeftOutReason.NEAR_DUPLICATE:
+        return case.twin()
+    return case.memory.superseded_by if reason is LeftOutReason.SUPERSEDED else ""
 
 
 _WORDS = {
@@ -117,7 +102,7 @@ _WORDS = {
 }
 
 
-def _standing(case: _Case) -> dict[str, Any]:
+def _standing(case: Case) -> dict[str, Any]:
     """Score, rank, and the features by which it lost against the last admitted ranked memory."""
     scored, row = case.occasion.scored, case.row
     total, ids = scored.parts.score, scored.columns.ids
@@ -144,158 +129,3 @@ def _standing(case: _Case) -> dict[str, Any]:
         gaps.sort(key=lambda gap: gap.contribution - gap.admitted_contribution)
         standing |= {"admitted_score": float(total[last]), "gaps": tuple(gaps)}
     return standing
-
-
-@dataclass(slots=True)
-class _Case:
-    """One missed row, and the ways to pack again with one thing changed."""
-
-    occasion: Occasion
-    row: int
-    packed: Packed = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.packed = self._pack(self.occasion.scored, self.occasion.limits())
-
-    def other(self, reason: LeftOutReason) -> str:
-        """Id of the memory that stands in the way, or ""."""
-        if reason is LeftOutReason.NEAR_DUPLICATE:
-            twin = self.packed.seen.twin(self.row)
-            return "" if twin is None else self.occasion.scored.columns.ids[twin]
-        if reason is LeftOutReason.SUPERSEDED:
-            return self.occasion.snapshot.memories[self.row].superseded_by
-        return ""
-
-    def changes(self, reason: LeftOutReason) -> Iterator[Change]:
-        """Single changes that admit the memory, the one on what stopped it first."""
-        by_reason: dict[LeftOutReason, Callable[[], Iterator[Change]]] = {
-            LeftOutReason.FILTERED: self._filter,
-            LeftOutReason.SUPPRESSED: lambda: self._flag("suppressed", True, False, "lift its suppression"),
-            LeftOutReason.RATED_UNHELPFUL: lambda: self._flag(
-                "unhelpful", int(self._columns.unhelpful[self.row]), 0, "withdraw the ratings that say unhelpful"
-            ),
-            LeftOutReason.EXPIRED: self._expiry,
-            LeftOutReason.NOT_YET_VALID: self._validity,
-            LeftOutReason.SUPERSEDED: self._superseded,
-            LeftOutReason.BELOW_MIN_SCORE: self._min_score,
-            LeftOutReason.NEAR_DUPLICATE: self._twin,
-            LeftOutReason.OVERSIZED: self._budget,
-            LeftOutReason.BUDGET: self._budget,
-            LeftOutReason.OUTRANKED: self._max_items,
-        }
-        yield from by_reason[reason]()
-        if not self._columns.pinned[self.row] and reason not in GATES:
-            yield from self._flag("pinned", False, True, "pin it")
-
-    @property
-    def _columns(self) -> Columns:
-        return self.occasion.scored.columns
-
-    def _pack(self, scored: Scored, limits: Limits) -> Packed:
-        return pack(scored, limits, self.occasion.same)
-
-    def _admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
-        packed = self._pack(scored or self.occasion.scored, limits or self.occasion.limits())
-        return self.row in packed.rows
-
-    def _regated(self, columns: Columns, wanted: Filter | None = None, superseded: bool | None = None) -> Scored:
-        """The same scores behind gates that are asked again."""
-        occasion = self.occasion
-        wanted = occasion.request.filter if wanted is None else wanted
-        allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
-        hidden = occasion.snapshot.superseded_at(occasion.as_of_time)
-        if superseded is not None:
-            hidden = hidden.copy()
-            hidden[self.row] = superseded
-        codes = gate_codes(columns, allowed, hidden, occasion.as_of_time)
-        return replace(occasion.scored, columns=columns, codes=codes)
-
-    def _with_column(self, name: str, value: Any) -> Columns:
-        changed = getattr(self._columns, name).copy()
-        changed[self.row] = value
-        return replace(self._columns, **{name: changed})
-
-    def _flag(self, name: str, old: Any, new: Any, words: str) -> Iterator[Change]:
-        if self._admits(self._regated(self._with_column(name, new))):
-            path = {"unhelpful": "memory.ratings.unhelpful"}.get(name, f"memory.{name}")
-            yield _change(path, old, new, f"{words}.")
-
-    def _filter(self) -> Iterator[Change]:
-        wanted = self.occasion.request.filter
-        empty = Filter()
-        parts = [each.name for each in fields(Filter) if getattr(wanted, each.name) != getattr(empty, each.name)]
-        for part in parts:
-            loosened = replace(wanted, **{part: getattr(empty, part)})
-            if self._admits(self._regated(self._columns, loosened)):
-                yield _change(f"filter.{part}", _plain(getattr(wanted, part)), None, f"leave {part} out of the filter.")
-        if len(parts) > 1 and self._admits(self._regated(self._columns, empty)):
-            yield _change("filter", parts, None, "send no filter.")
-
-    def _expiry(self) -> Iterator[Change]:
-        old, new = int(self._columns.valid_until_time[self.row]), self.occasion.as_of_time + 1
-        if self._admits(self._regated(self._with_column("valid_until_time", new))):
-            yield _change("memory.valid_until_time", old, new, "let it expire later (microseconds since 1970).")
-
-    def _validity(self) -> Iterator[Change]:
-        old, new = int(self._columns.valid_from_time[self.row]), self.occasion.as_of_time
-        if self._admits(self._regated(self._with_column("valid_from_time", new))):
-            yield _change("memory.valid_from_time", old, new, "let it be valid earlier (microseconds since 1970).")
-
-    def _superseded(self) -> Iterator[Change]:
-        if self._admits(self._regated(self._columns, superseded=False)):
-            old = self.occasion.snapshot.memories[self.row].superseded_by
-            yield _change("memory.superseded_by", old, "", "let nothing supersede it.")
-
-    def _min_score(self) -> Iterator[Change]:
-        limits = self.occasion.limits()
-        own = float(self.occasion.scored.parts.score[self.row])
-        if self._admits(limits=replace(limits, min_score=own)):
-            yield _change("min_score", limits.min_score, own, f"lower min_score to {own!r}.")
-
-    def _twin(self) -> Iterator[Change]:
-        other = self.other(LeftOutReason.NEAR_DUPLICATE)
-        wanted = self.occasion.request.filter
-        without = replace(wanted, exclude_ids=wanted.exclude_ids | {other})
-        if other and self._admits(self._regated(self._columns, without)):
-            old, new = sorted(wanted.exclude_ids), sorted(without.exclude_ids)
-            yield _change("filter.exclude_ids", old, new, f"leave {other!r} out.")
-
-    def _budget(self) -> Iterator[Change]:
-        limits = self.occasion.limits()
-        packed = self.packed
-        while (budget := _next_budget(packed, limits.slots)) is not None and budget <= MAX_TOKEN_BUDGET:
-            packed = self._pack(self.occasion.scored, replace(limits, token_budget=budget))
-            if self.row in packed.rows:
-                yield _change("token_budget", limits.token_budget, budget, f"raise token_budget to {budget}.")
-                return
-
-    def _max_items(self) -> Iterator[Change]:
-        request = self.occasion.request
-        for count in range(request.max_items + 1, MAX_ITEMS + 1):
-            asked = replace(self.occasion, request=replace(request, max_items=count))
-            if self._admits(limits=asked.limits()):
-                yield _change("max_items", request.max_items, count, f"raise max_items to {count}.")
-                return
-
-
-def _next_budget(packed: Packed, slots: int) -> int | None:
-    """The least token budget of the whole packet at which something else is admitted; None if all fitted."""
-    ranked = packed.ranked.next_budget
-    needs = [packed.pinned.next_budget, None if ranked is None else ranked + packed.pinned.tokens]
-    least = min((need for need in needs if need is not None), default=None)
-    if least is None:
-        return None
-    whole = least * SLOT_SHARE_INVERSE // (SLOT_SHARE_INVERSE - slots)
-    while whole - whole * slots // SLOT_SHARE_INVERSE < least:
-        whole += 1
-    while whole > 0 and (whole - 1) - (whole - 1) * slots // SLOT_SHARE_INVERSE >= least:
-        whole -= 1
-    return whole
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
-
-
-def _change(path: str, old: Any, new: Any, words: str) -> Change:
-    return Change(path, json.dumps(old, default=str), json.dumps(new), words[0].upper() + words[1:])

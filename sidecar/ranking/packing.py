@@ -95,12 +95,14 @@ def fill(
     budget: int | None,
     says_the_same: Callable[[int], bool],
     admitted: Callable[[int], None],
+    spent: int = 0,
 ) -> Fill:
     """Admits rows in order until the places are taken.
 
-    `tokens` is by row. A row above the whole budget is OVERSIZED, one above what is left of it BUDGET, one that
-    `says_the_same` as an admitted memory NEAR_DUPLICATE; those that are met after the last place is taken are
-    OUTRANKED. `admitted` is told of each row that goes in.
+    `tokens` is by row; `spent` is what was taken of the whole budget before, `budget` what is left of it. A row above
+    the whole is OVERSIZED, one above what is left BUDGET, one that `says_the_same` as an admitted memory
+    NEAR_DUPLICATE; those that are met after the last place is taken are OUTRANKED. `admitted` is told of each row that
+    goes in.
     """
     result = Fill()
     for chunk in chunks:
@@ -113,7 +115,7 @@ def fill(
             if budget is not None:
                 fits = np.flatnonzero(sizes[position:] <= budget - result.tokens)
                 end = position + int(fits[0]) if len(fits) else len(chunk)
-                skipped, oversized = chunk[position:end], sizes[position:end] > budget
+                skipped, oversized = chunk[position:end], sizes[position:end] > budget + spent
                 result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
                 result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
                 if end > position:

@@ -126,14 +126,15 @@ def pack(scored: Scored, limits: Limits, same: Callable[[int, int], bool]) -> Pa
     budget = limits.budgets.ranked
     seen = Sameness(same)
 
-    def fill_from(rows: Rows, places: int, budget: int | None) -> Fill:
+    def fill_from(rows: Rows, before: Fill) -> Fill:
+        left = None if budget is None else budget - before.tokens
         chunks = by_score(rows, total[rows], columns.ids)
-        return fill(chunks, scored.tokens, places, budget, seen.says_the_same, seen.admit)
+        return fill(
+            chunks, scored.tokens, places - len(before.rows), left, seen.says_the_same, seen.admit, before.tokens
+        )
 
-    pinned_part = fill_from(pinned, places, budget)
-    ranked_part = fill_from(
-        candidates, places - len(pinned_part.rows), None if budget is None else budget - pinned_part.tokens
-    )
+    pinned_part = fill_from(pinned, Fill())
+    ranked_part = fill_from(candidates, pinned_part)
     return Packed(pinned_part, ranked_part, others[~clears], seen)
 
 
@@ -211,12 +212,12 @@ def left_out_counts(scored: Scored, packed: Packed, drawn: Sequence[int]) -> dic
     return {reason: count for reason, count in counts.items() if count}
 
 
-def empty_reason(scored: Scored, packed: Packed, limits: Limits) -> EmptyReason | None:
+def empty_reason(scored: Scored, packed: Packed) -> EmptyReason:
     """Why a packet without any item is empty: the last gate that anything reached."""
     if not scored.columns.live.any():
         return EmptyReason.NO_MEMORIES
     if not (scored.codes == PASSED).any():
         return EmptyReason.FILTERED
-    if packed.pinned.passed_over or packed.ranked.passed_over or limits.token_budget == 0:
+    if packed.pinned.passed_over or packed.ranked.passed_over:
         return EmptyReason.BUDGET
     return EmptyReason.BELOW_MIN_SCORE

@@ -39,7 +39,7 @@ from sidecar.ranking.pipeline import (
     reserve,
     score,
 )
-from sidecar.ranking.reserved import POLICY, ReserveSettings, chance_of, default_slots
+from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedders import Embedder
 from sidecar.retrieval.namespaces import Namespaces
@@ -92,6 +92,11 @@ class Occasion:
         return self.snapshot.says_the_same(one, other)
 
 
+def random_packet_id() -> str:
+    """128 random bits."""
+    return secrets.token_hex(16)
+
+
 class Ranker:
     """Ranks memories for tasks. Safe to call from many threads."""
 
@@ -105,7 +110,7 @@ class Ranker:
         *,
         reserve_settings: ReserveSettings | None = None,
         emotion_namespaces: frozenset[str] = frozenset(),
-        new_packet_id: Callable[[], str] = lambda: secrets.token_hex(16),
+        new_packet_id: Callable[[], str] = random_packet_id,
     ) -> None:
         self._store = store
         self._namespaces = namespaces
@@ -128,7 +133,7 @@ class Ranker:
             once = Once("Rank", request.request_id, request.payload_hash, lambda packet_id: packet_id.encode())
             known = self._store.answered(request.namespace, once, self._clock())
             if known is not None:
-                return self.replay(request.namespace, known.response.decode(), request.candidates)
+                return self._again(request, known)
         occasion = self.prepare(request, check)
         answer = self._answer(occasion, "" if request.dry_run else self._new_packet_id())
         check()
@@ -146,16 +151,23 @@ class Ranker:
             )
             return self._answer(undrawn, "")
         if isinstance(logged, Replayed):  # another call with the same request_id was faster
-            return self.replay(request.namespace, logged.response.decode(), request.candidates)
+            return self._again(request, logged)
         return answer
 
-    def replay(self, namespace: str, packet_id: str, candidates: tuple[Memory, ...] | None = None) -> RankAnswer:
-        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left.
-
-        `candidates` are those of a repeated request that brought its own list, of which the store knows only ids.
-        """
+    def replay(self, namespace: str, packet_id: str) -> RankAnswer:
+        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left."""
         packet = self._store.get_packet(namespace, packet_id).packet
-        snapshot = self._namespaces.get(namespace) if candidates is None else snapshot_of(candidates)
+        return self._as_logged(packet, self._namespaces.get(namespace), None)
+
+    def _again(self, request: RankRequest, known: Replayed) -> RankAnswer:
+        """The answer to a request that was answered before. Of a caller's own list the store knows only ids, and of
+        weights that came with it only their effect; the repeated request brings both."""
+        packet = self._store.get_packet(request.namespace, known.response.decode()).packet
+        own = request.candidates
+        snapshot = self._namespaces.get(request.namespace) if own is None else snapshot_of(own)
+        return self._as_logged(packet, snapshot, request.explicit_weights)
+
+    def _as_logged(self, packet: Packet, snapshot: Snapshot, weights: Weights | None) -> RankAnswer:
         memories = {}
         for item in packet.items:
             row = snapshot.row_of_id.get(item.memory_id)
@@ -163,7 +175,9 @@ class Ranker:
             if memory is None or memory.key != item.memory_key:
                 memory = Memory(id=item.memory_id, content="", kind="")
             memories[item.memory_key] = memory
-        weights = self.weights.active
+        if weights is None:
+            known = packet.model_version in self.weights.names
+            weights = self.weights.named(packet.model_version) if known else self.weights.active
         return RankAnswer(packet, memories, weights, replayed=True)
 
     def prepare(self, request: RankRequest, check: Callable[[], None]) -> Occasion:
@@ -239,7 +253,7 @@ class Ranker:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
         packed = pack(scored, limits, occasion.same)
         drawn_from = Reserve()
-        chance = chance_of(self._salt, packet_id)
+        chance = chance_of(self._salt, packet_id, self._reserve.policy)
         if limits.slots:
             recent = self._store.recent_reserved(request.namespace, request.session_id, RECENT_PACKETS)
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
@@ -253,14 +267,14 @@ class Ranker:
             undrawn=undrawn,
             model_version=occasion.weights.version,
             feature_schema_hash=SCHEMA_HASH,
-            exploration_policy=POLICY,
+            exploration_policy=self._reserve.policy,
             score_version=occasion.snapshot.score_version,
             as_of_time=occasion.as_of_time,
             create_time=self._clock(),
             valid_until_time=occasion.snapshot.next_expiry(occasion.as_of_time),
             left_out=left_out_counts(scored, packed, drawn_from.drawn),
             degradations=occasion.degradations,
-            empty_reason=None if rows else empty_reason(scored, packed, limits),
+            empty_reason=None if rows else empty_reason(scored, packed),
             reserve_pool_size=len(drawn_from.rows),
             pool_sizes=drawn_from.pool_sizes,
             reserved_slots=limits.slots,

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 
 from sidecar.domain import Floats
 
-POLICY = "reserve-1"
-"""Names the drawing rule below in the log; any change of the rule is a new name."""
+RULE = "reserve-1"
+"""Names the rule below in the log; any change of it is a new name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,12 @@ class ReserveSettings:
     fit_share: float = 0.6
     epsilon: float = 0.5
     temperature: float = 0.1
+
+    @property
+    def policy(self) -> str:
+        """The rule with its constants, as the log names it: a draw can be computed again from the log alone."""
+        values = zip(fields(self), astuple(self), strict=True)
+        return " ".join([RULE, *(f"{each.name}={value!r}" for each, value in values)])
 
 
 def default_slots(max_items: int) -> int:
@@ -131,11 +137,11 @@ def _pick(probabilities: Floats, u: float) -> int:
     return index
 
 
-def chance_of(salt: bytes, packet_id: str) -> Callable[[str], float]:
+def chance_of(salt: bytes, packet_id: str, policy: str) -> Callable[[str], float]:
     """A source of numbers in [0, 1): a keyed hash of packet, label and policy, so that a draw can be replayed."""
 
     def chance(label: str) -> float:
-        message = f"{packet_id}\n{label}\n{POLICY}".encode()
+        message = f"{packet_id}\n{label}\n{policy}".encode()
         digest = hashlib.blake2b(message, key=salt[:64], digest_size=8).digest()
         return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
 

@@ -6,6 +6,7 @@ on its own, so that a bad one is refused alone.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -352,7 +353,8 @@ def _weights(bad: Violations, choice: types_pb2.WeightsChoice) -> tuple[str, Wei
 def _candidates(
     bad: Violations, messages: Iterable[types_pb2.Memory], dimension: int, now: Micros
 ) -> tuple[Memory, ...]:
-    """A caller's own list. Keys are negative, so that none is ever taken for a stored memory's."""
+    """A caller's own list. Keys are negative, so that none is ever taken for a stored memory's, and go by the id, so
+    that a session's next packet knows what stood in a reserved slot, wherever it stands in the list."""
     candidates: list[Memory] = []
     places: dict[str, int] = {}
     for i, message in enumerate(messages):
@@ -365,17 +367,26 @@ def _candidates(
             "create_time": now,
             "tokens": given.get("token_count") or count_tokens(message.content),
         }
-        candidates.append(Memory(id=message.id, key=-1 - i, **{**defaults, **given}))
+        candidates.append(Memory(id=message.id, key=_own_key(message.id), **{**defaults, **given}))
     check_count(bad, "candidates", len(candidates), 0, MAX_CANDIDATES)
     return tuple(candidates)
 
 
+def _own_key(memory_id: str) -> int:
+    digest = hashlib.blake2b(memory_id.encode(), digest_size=8).digest()
+    return -1 - (int.from_bytes(digest) >> 1)
+
+
 def _payload(request: ranker_pb2.RankRequest) -> tuple[bytes, bytes]:
-    """What the packet log keeps of a request, and the hash that tells one request from another."""
+    """What the packet log keeps of a request, and the hash that tells one request from another.
+
+    Of a caller's own list one candidate without anything in it stays, as a sign that there was one.
+    """
     digest = payload_hash(request) if request.request_id else b""
     if request.candidates:
         kept = ranker_pb2.RankRequest()
         kept.CopyFrom(request)
         kept.ClearField("candidates")
+        kept.candidates.add()
         return kept.SerializeToString(), digest
     return request.SerializeToString(), digest

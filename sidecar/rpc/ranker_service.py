@@ -133,15 +133,16 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 bad.raise_if_any()
                 raise AssertionError
         occasion = self._ranker.prepare(asked, check)
-        return write_miss(explain_miss(occasion, memory_id, packet))
+        return write_miss(explain_miss(occasion, memory_id, packet, check))
 
     def _asked_for(self, packet: Packet) -> RankRequest:
         """The request behind a packet, with the weights and the time that it was ranked with."""
-        if any(item.memory_key < 0 for item in packet.items):
+        kept = ranker_pb2.RankRequest.FromString(packet.payload)
+        if kept.candidates:
             bad = Violations()
             bad.add("packet_id", "names a packet of a caller's own list, which is not stored; send the request instead")
             bad.raise_if_any()
-        asked = read_rank(ranker_pb2.RankRequest.FromString(packet.payload), self._dimension, self._clock())
-        if asked.explicit_weights is None and packet.model_version in self._ranker.weights.names:
+        asked = read_rank(kept, self._dimension, self._clock())
+        if asked.explicit_weights is None:
             asked = replace(asked, weights=packet.model_version)
         return replace(asked, as_of_time=packet.as_of_time)

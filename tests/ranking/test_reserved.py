@@ -61,7 +61,7 @@ def test_logged_propensities_are_those_of_the_rule(
 ) -> None:
     """The inclusion propensity of each member equals the sum over all orders of drawing."""
     fit, reported = pool
-    outcome = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet)), SETTINGS)
+    outcome = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet), SETTINGS.policy), SETTINGS)
     assert outcome.inclusion_propensity == pytest.approx(exact_inclusion(fit, reported, slots), abs=1e-9)
     assert len(set(outcome.drawn)) == len(outcome.drawn) == min(slots, len(fit))
 
@@ -70,8 +70,8 @@ def test_logged_propensities_are_those_of_the_rule(
 def test_a_draw_can_be_replayed(pool: tuple[list[float], list[int]], slots: int, packet: int) -> None:
     """The same salt, packet id and pool give the same draw and places; another salt is free to differ."""
     fit, reported = pool
-    once = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet)), SETTINGS)
-    again = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet)), SETTINGS)
+    once = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet), SETTINGS.policy), SETTINGS)
+    again = draw(np.array(fit), reported, slots, chance_of(SALT, str(packet), SETTINGS.policy), SETTINGS)
     assert once.drawn == again.drawn
 
 
@@ -88,7 +88,7 @@ def test_frequencies_follow_the_propensities(slots: int, size: int, mixed: bool)
     counts = np.zeros(size)
     inverse = 0.0
     for packet in range(draws):
-        outcome = draw(fit, reported, slots, chance_of(SALT, f"{size}-{mixed}-{packet}"), SETTINGS)
+        outcome = draw(fit, reported, slots, chance_of(SALT, f"{size}-{mixed}-{packet}", SETTINGS.policy), SETTINGS)
         for i in outcome.drawn:
             counts[i] += 1
             inverse += 1 / outcome.inclusion_propensity[i]
@@ -107,7 +107,7 @@ def test_frequencies_follow_the_propensities(slots: int, size: int, mixed: bool)
 def test_places_are_distinct_and_among_the_last(n: int, k: int, packet: int) -> None:
     """The drawn stand at distinct places among the last max(k, n - 2), and every place has a probability in (0, 1]."""
     k = min(k, n)
-    places = place(n, k, chance_of(SALT, str(packet)))
+    places = place(n, k, chance_of(SALT, str(packet), SETTINGS.policy))
     assert len(set(places.drawn)) == k
     assert all(n - max(k, n - 2) <= p < n for p in places.drawn)
     assert len(places.probability) == n
@@ -126,7 +126,7 @@ def test_position_probabilities_are_those_of_the_choice(n: int, k: int) -> None:
         for turn, p in enumerate(others):
             share[turn, p] = share.get((turn, p), 0.0) + 1 / len(choices)
     for packet in range(50):
-        places = place(n, k, chance_of(SALT, str(packet)))
+        places = place(n, k, chance_of(SALT, str(packet), SETTINGS.policy))
         others = [p for p in range(n) if p not in places.drawn]
         for turn, p in enumerate(others):
             assert places.probability[p] == pytest.approx(share[turn, p])
