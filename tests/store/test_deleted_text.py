@@ -110,6 +110,7 @@ def test_no_stale_copy_survives_in_the_pages(tmp_path: Path, seed: int) -> None:
         assert len(store.load("n").memories) == len(living)
     connection = sqlite3.connect(tmp_path / "data" / "memories.db")
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
 
 
 def test_settle_waits_for_readers(store: Store) -> None:

@@ -89,6 +89,7 @@ def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
         Store.open(tmp_path / "data")
     connection = sqlite3.connect(tmp_path / "data" / "memories.db")
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+    connection.close()
     assert len(before) == (tmp_path / "data" / "memories.db").stat().st_size
 
 
@@ -104,6 +105,7 @@ def test_a_migration_that_breaks_leaves_the_older_version(tmp_path: Path, broken
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     assert migrate(connection, (*MIGRATIONS, NEXT)) == len(MIGRATIONS) + 1
     assert connection.execute("SELECT x FROM later").fetchall() == [(1,)]
+    connection.close()
 
 
 MIGRATE_AND_DIE = """
