@@ -90,6 +90,14 @@ def _left_to_right(matrix: Floats) -> Floats:
     return score
 
 
+def _within_one(values: Floats) -> Floats:
+    """The weights less what rounding or the tolerance puts above 1: contributions add up to no more than weights do,
+    so that no score passes 1, not even by its last bit."""
+    while (total := float(_left_to_right(values[None, :])[0])) > 1.0:
+        values = np.nextafter(values / total, 0.0)
+    return values
+
+
 def make_weights(
     version: str,
     features: Mapping[str, float],
@@ -124,7 +132,7 @@ def make_weights(
         if name not in BY_NAME or variant not in BY_NAME[name].values:
             bad.add(f"{path}.variants.{name}", f"is {variant!r}; no such variant")
     bad.raise_if_any()
-    values = np.array([float(features.get(name, 0.0)) for name in FEATURE_NAMES])
+    values = _within_one(np.array([float(features.get(name, 0.0)) for name in FEATURE_NAMES]))
     return Weights(
         version=version,
         values=values,
