@@ -1,4 +1,4 @@
-"""How good an order is against known answers: nDCG and recall at k. Pure.
+"""How good an order is against known answers: nDCG and recall at k, and the reciprocal place. Pure.
 
 Binary relevance with linear gain: a relevant memory at place i (from 1) gains 1 / log2(i + 1), and the sum is divided
 by the best that any order could reach (Järvelin and Kekäläinen 2002).
@@ -26,6 +26,12 @@ def recall_at(k: int, ranked: Sequence[str], relevant: Collection[str]) -> float
     """Share of the relevant ids among the first k, in [0, 1]. ValueError without a relevant id."""
     _check(k, ranked, relevant)
     return len(set(ranked[:k]) & set(relevant)) / len(set(relevant))
+
+
+def reciprocal_place(ranked: Sequence[str], relevant: Collection[str]) -> float:
+    """1 / place of the first relevant id, 0 if none is there; its mean over tasks is MRR. ValueError as above."""
+    _check(1, ranked, relevant)
+    return next((1.0 / place for place, each in enumerate(ranked, 1) if each in relevant), 0.0)
 
 
 def _discount(place: int) -> float:

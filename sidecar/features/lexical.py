@@ -4,10 +4,12 @@ BM25 (Robertson & Zaragoza 2009) with the free parameters that did best on conve
 could attain at most: a bound of the task alone, so that no other memory's score moves a value.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sidecar.domain import Floats
-from sidecar.features.view import Feature, View
+from sidecar.features.view import Feature, TermMatch, TextMatches, View
 
 K1 = 0.9
 B = 0.4
@@ -17,15 +19,25 @@ def value(view: View) -> Floats:
     """sum over terms of idf * tf / (tf + K1 * (1 - B + B * length / mean)), over sum of idf. Shape (n,)."""
     text = view.text
     total = np.zeros(len(view.columns))
-    terms = [term for term in text.terms if not term.is_stop_word] or text.terms
+    terms = telling(text)
     attainable = sum(term.idf for term in terms)
     if not attainable:
         return total
-    norm = K1 * (1.0 - B + B * text.lengths / max(text.mean_length, 1.0))
+    norm = length_norm(text, K1)
     for term in terms:
         counts = term.counts.astype(np.float64)
         total[term.rows] += term.idf * counts / (counts + norm[term.rows])
     return total / attainable
+
+
+def telling(text: TextMatches) -> Sequence[TermMatch]:
+    """The task's terms without stop words; all of them where it has nothing else."""
+    return [term for term in text.terms if not term.is_stop_word] or text.terms
+
+
+def length_norm(text: TextMatches, k1: float) -> Floats:
+    """What BM25 adds to a term's count: k1 at the mean length, more for a longer memory. Shape (n,)."""
+    return k1 * (1.0 - B + B * text.lengths / max(text.mean_length, 1.0))
 
 
 def share_of_all_words(view: View) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from sidecar.domain import Floats
 from sidecar.features import (
     context,
+    dates,
     emotion,
     frequency,
     handles,
@@ -20,6 +21,7 @@ from sidecar.features import (
     recency,
     relevance,
     semantic,
+    statement,
     subject,
     thread,
     use_rate,
@@ -34,6 +36,8 @@ REGISTRY: tuple[Feature, ...] = (
     handles.FEATURE,
     subject.FEATURE,
     thread.FEATURE,
+    dates.FEATURE,
+    statement.FEATURE,
     recency.FEATURE,
     frequency.FEATURE,
     use_rate.FEATURE,

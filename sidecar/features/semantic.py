@@ -5,15 +5,24 @@ import numpy as np
 from sidecar.domain import Floats
 from sidecar.features.view import Feature, View
 
+# What tells an opposite vector from an unrelated one: enough to order them, too little to weigh against anything.
+OPPOSED = 2.0**-20
+
 
 def value(view: View) -> Floats:
-    """max(cosine, 0): an opposite vector is as far off as an unrelated one."""
-    return np.maximum(view.text.cosine, 0.0)
+    """Trust times (max(c, 0) + OPPOSED * (min(c, 0) + 1)) / (1 + OPPOSED): grows with the cosine c throughout.
+
+    An opposite vector has 0, an unrelated one as good as 0, the same one 1. 0 without vectors.
+    """
+    cosine = view.text.cosine
+    near = (np.maximum(cosine, 0.0) + OPPOSED * (np.minimum(cosine, 0.0) + 1.0)) / (1.0 + OPPOSED)
+    return np.where(np.isnan(cosine), 0.0, view.text.trust * near)
 
 
 FEATURE = Feature(
     name="semantic",
-    source="cosine between the vectors of memory and task, negatives as 0",
+    source="cosine between the vectors of memory and task, less where the embedder hardly knows the task's script",
     values={"default": value},
     needs_task=True,
+    version=2,
 )

@@ -24,7 +24,8 @@ class Columns:
 
     `kind` indexes `kinds`. Unset floats are NaN (importance parts) or 0 (relevance, emotion). `superseded` is already
     resolved: True where a living memory replaces this one, through chains. `previous_row` and `next_row` are the
-    neighbours in the source thread, -1 for none. Rows that are not `live` are tombstones.
+    neighbours in the source thread, -1 for none. `asks` is True for one that ends in a question mark. Rows that are not
+    `live` are tombstones.
     """
 
     ids: Sequence[str]
@@ -42,6 +43,7 @@ class Columns:
     importance_use: Floats
     importance_override: Floats
     tokens: NDArray[np.int32]
+    asks: NDArray[np.bool_]
     pinned: NDArray[np.bool_]
     suppressed: NDArray[np.bool_]
     superseded: NDArray[np.bool_]
@@ -85,14 +87,16 @@ class TaskWord:
 class TextMatches:
     """How the n memories match one task's text. Made by `sidecar.retrieval`.
 
-    `cosine` in [-1, 1], 0 without vectors. `terms` are the task's distinct terms, unseen ones with no rows;
-    `lengths` counts the terms of each memory without stop words. `handles` are the task's concrete handles, weighted by
-    `idf`. `subject_field`, `subject_prefix` and `subject_mention` mark rows that bear whom the task asks about: in
-    their subject field, as the speaker they begin with, or anywhere. `context_terms` come from goals, projects and
-    files.
+    `cosine` in [-1, 1], NaN where memory or task has no vector; `trust` in (0, 1] says how far it goes for this task.
+    `terms` are the task's distinct terms, unseen ones with no rows; `lengths` counts the terms of each memory without
+    stop words. `handles` are the task's concrete handles, weighted by `idf`. `subject_field` and `subject_prefix` mark
+    rows that are about whom the task asks about: by their subject field, by the speaker they begin with.
+    `days_off` is how far each memory was learned from the dates that the task names, in days (see
+    `sidecar.retrieval.dates`), infinite where it names none. `context_terms` come from goals, projects and files.
     """
 
     cosine: Floats
+    trust: float
     terms: tuple[TermMatch, ...]
     words: tuple[TaskWord, ...]
     lengths: Floats
@@ -101,7 +105,7 @@ class TextMatches:
     context_terms: tuple[TermMatch, ...]
     subject_field: NDArray[np.bool_]
     subject_prefix: NDArray[np.bool_]
-    subject_mention: NDArray[np.bool_]
+    days_off: Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sidecar.domain import (
     DegradationReason,
     Memory,
@@ -41,7 +38,7 @@ from sidecar.ranking.pipeline import (
 )
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.tokens import count_tokens
-from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.embedders import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
 from sidecar.store.requests import Once, Replayed
@@ -199,7 +196,7 @@ class Ranker:
             )
         snapshot = self._snapshot(request, as_of)
         check()
-        vector = self._task_vector(request, task)
+        vector = self._task_vector(request, task, snapshot)
         if vector is None and task.strip():
             degradations.append(
                 (
@@ -209,7 +206,7 @@ class Ranker:
                 )
             )
         check()
-        text = snapshot.match(task, vector, request.context)
+        text = snapshot.match(task, vector and vector.numbers, request.context, vector.trust if vector else 1.0)
         view = View(
             columns=snapshot.columns,
             text=text,
@@ -241,13 +238,12 @@ class Ranker:
             return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, as_of))
         return snapshot
 
-    def _task_vector(self, request: RankRequest, task: str) -> NDArray[np.float32] | None:
+    def _task_vector(self, request: RankRequest, task: str, snapshot: Snapshot) -> TaskVector | None:
         if request.task_embedding is not None:
-            return request.task_embedding
+            return TaskVector(request.task_embedding)
         if not self._embedder.dimension or not task.strip():
             return None
-        vector: NDArray[np.float32] = self._embedder.embed([task])[0]
-        return vector
+        return snapshot.task_vector(task, self._embedder)
 
     def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()

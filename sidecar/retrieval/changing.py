@@ -26,6 +26,9 @@ FEWEST_DEAD_ROWS = 64
 SHARE_OF_DEAD_ROWS = 0.25
 """Dead rows are cleared out above this number and this share of all rows."""
 
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+"""Latin, full-width, Arabic."""
+
 _GONE = Memory(id="", content="")
 
 
@@ -49,6 +52,7 @@ _OF_MEMORY: Mapping[str, tuple[type[np.generic], Callable[[Memory], Any]]] = {
     "importance_use": (np.float64, lambda m: _number(m.importance_use)),
     "importance_override": (np.float64, lambda m: _number(m.importance_override)),
     "tokens": (np.int32, lambda m: m.tokens),
+    "asks": (np.bool_, lambda m: m.content.rstrip().endswith(QUESTION_MARKS)),
     "pinned": (np.bool_, lambda m: m.pinned),
     "suppressed": (np.bool_, lambda m: m.suppressed),
     "helpful": (np.int32, lambda m: m.helpful),
@@ -72,7 +76,8 @@ def empty(score_version: int = 0) -> Contents:
         name: np.empty(0, dtype) for name, (dtype, _) in (*_OF_MEMORY.items(), *_OF_USE.items())
     }
     arrays |= {name: np.empty(0, np.int32) for name in (*_LINKS, "kind")}
-    arrays |= {"live": np.empty(0, np.bool_), names.LENGTH: np.empty(0), names.INVERSE_LENGTH: np.empty(0)}
+    arrays |= {name: np.empty(0) for name in (names.LENGTH, names.ALL_TERMS, names.INVERSE_LENGTH)}
+    arrays["live"] = np.empty(0, np.bool_)
     arrays[names.VECTOR] = np.empty((0, 0), np.float32)
     table = Table.of(arrays, 0)
     return Contents.of(score_version, table, (), [], [], InvertedIndex(), InvertedIndex(), Directory())
@@ -231,6 +236,7 @@ class _Writer:
         values[names.INVERSE_LENGTH] = vectors.inverse_lengths(matrix)
         documents = [document_of(memory) for memory in memories]
         values[names.LENGTH] = np.array([document.length for document in documents], np.float64)
+        values[names.ALL_TERMS] = np.array([sum(document.terms.values()) for document in documents], np.float64)
         before.terms.extend(start, [document.terms for document in documents])
         before.marks.extend(start, [document.marks for document in documents])
         draft.extend(values)

@@ -19,6 +19,8 @@ Mask = NDArray[np.bool_]
 
 # Columns of the table that are no columns of a view.
 LENGTH = "length"
+ALL_TERMS = "all_terms"
+"""Terms of a memory, stop words included."""
 VECTOR = "vector"
 INVERSE_LENGTH = "inverse_length"
 REPLACEMENT = "replacement"
@@ -65,6 +67,8 @@ class Contents:
     directory: Directory
     live_count: int
     mean_length: float
+    total_terms: float
+    """Terms of all live memories, stop words included."""
 
     @staticmethod
     def of(
@@ -88,8 +92,20 @@ class Contents:
         # Whole numbers: exact in any order, so that a rebuilt snapshot has the same mean to the last bit.
         total = float(table.column(LENGTH).sum(where=columns.live))
         mean = total / live_count if live_count else 0.0
+        total_terms = float(table.column(ALL_TERMS).sum(where=columns.live))
         return Contents(
-            score_version, table, columns, kinds, id_list, memory_list, terms, marks, directory, live_count, mean
+            score_version,
+            table,
+            columns,
+            kinds,
+            id_list,
+            memory_list,
+            terms,
+            marks,
+            directory,
+            live_count,
+            mean,
+            total_terms,
         )
 
     def __len__(self) -> int:

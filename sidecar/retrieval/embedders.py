@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import importlib.util
-import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidecar.errors import SettingsError
 from sidecar.retrieval.vectors import Vectors
 
 DEFAULT_EMBEDDER = "wordllama"
+MOST_DIMENSIONS = 4_096
 
 
 class Embedder(Protocol):
@@ -25,7 +21,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that settings use."""
+        """The name that settings use, without a folder."""
 
     @property
     def fingerprint(self) -> str:
@@ -42,8 +38,23 @@ class Embedder(Protocol):
         """
 
 
+class WeighedWord(NamedTuple):
+    """A word of a task: where it stands, in characters, and what it counts in the task's vector, in (0, 1]."""
+
+    start: int
+    end: int
+    weight: float
+
+
+class TaskVector(NamedTuple):
+    """A task's vector, shape (dimension,), and how far it is to be trusted, in (0, 1]."""
+
+    numbers: Vectors
+    trust: float = 1.0
+
+
 class NoEmbedder:
-    """Gives no vectors: ranking then goes by words alone, or by the vectors that callers bring."""
+    """Gives no vectors: ranking then goes by words alone."""
 
     name = "none"
     fingerprint = ""
@@ -54,72 +65,80 @@ class NoEmbedder:
         return np.zeros((len(texts), 0), dtype=np.float32)
 
 
-class WordLlamaEmbedder:
-    """The mean of static token vectors, from the files inside the installed wordllama package. Never downloads."""
+class ClientVectors:
+    """Gives no vectors of its own: memories and tasks have those that callers bring, of one dimension."""
 
-    name = "wordllama"
-    dimension = 256
+    name = "client"
+    fingerprint = ""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loaded: tuple[Any, NDArray[np.float32], str] | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the token vectors and the tokenizer."""
-        return self._load()[2]
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See Embedder."""
-        tokenizer, token_vectors, _ = self._load()
-        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        encodings = (
-            [tokenizer.encode(texts[0], add_special_tokens=False)]
-            if len(texts) == 1
-            else (tokenizer.encode_batch_fast(list(texts), add_special_tokens=False))
-        )
-        for row, encoding in zip(rows, encodings, strict=True):
-            # wordllama pads a batch to its longest text; each text by itself needs no such room and has one result.
-            ids = np.minimum(encoding.ids, len(token_vectors) - 1)
-            if len(ids):
-                total = token_vectors[ids].sum(axis=0, dtype=np.float64)
-                length = np.sqrt(np.square(total).sum())
-                row[:] = total / length if length else 0.0
-        return rows
-
-    def _load(self) -> tuple[Any, NDArray[np.float32], str]:
-        with self._lock:
-            if self._loaded is None:
-                package = _import_quietly("wordllama")
-                # As shipped it looks in the user's cache and then downloads; its files lie beside its code.
-                home = Path(package.__file__).parent
-                model = package.WordLlama.load(dim=self.dimension, cache_dir=home, disable_download=True)
-                model.tokenizer.no_padding()
-                digest = hashlib.blake2b(model.tokenizer.to_str().encode(), digest_size=8)
-                digest.update(model.embedding)
-                self._loaded = (model.tokenizer, model.embedding, digest.hexdigest())
-            return self._loaded
+        """Rows of zeros: texts without a vector."""
+        return np.zeros((len(texts), self.dimension), dtype=np.float32)
 
 
-_MAKERS: Mapping[str, Callable[[], Embedder]] = {"wordllama": WordLlamaEmbedder, "none": NoEmbedder}
+def _client(dimension: str) -> Embedder:
+    if not dimension.isdecimal() or not 1 <= int(dimension) <= MOST_DIMENSIONS:
+        raise SettingsError(f"embedder: client:{dimension} needs a dimension from 1 to {MOST_DIMENSIONS:,}: client:768")
+    return ClientVectors(int(dimension))
+
+
+def _wordllama(_: str) -> Embedder:
+    from sidecar.retrieval.static import WordLlamaEmbedder
+
+    _need("wordllama", "wordllama", "install the package wordllama or set none")
+    return WordLlamaEmbedder()
+
+
+def _model2vec(folder: str) -> Embedder:
+    from sidecar.retrieval.static import Model2VecEmbedder
+
+    _need("model2vec", "tokenizers", "install memory-ranker[model2vec]")
+    return Model2VecEmbedder(_folder("model2vec", folder, "model.safetensors", "tokenizer.json"))
+
+
+def _onnx(folder: str) -> Embedder:
+    from sidecar.retrieval.onnx import OnnxEmbedder, model_file
+
+    for module in ("onnxruntime", "tokenizers"):
+        _need("onnx", module, "install memory-ranker[onnx]")
+    found = _folder("onnx", folder, "tokenizer.json")
+    if model_file(found) is None:
+        raise SettingsError(f"embedder: {found} holds neither model.onnx nor onnx/model.onnx")
+    return OnnxEmbedder(found)
+
+
+_MAKERS: Mapping[str, tuple[str, Callable[[str], Embedder]]] = {
+    "wordllama": ("", _wordllama),
+    "onnx": ("DIR", _onnx),
+    "model2vec": ("DIR", _model2vec),
+    "client": ("DIMENSION", _client),
+    "none": ("", lambda _: NoEmbedder()),
+}
+CHOICES = tuple(f"{name}:{argument}" if argument else name for name, (argument, _) in _MAKERS.items())
 
 
 def make_embedder(spec: str) -> Embedder:
     """The embedder that a setting names. SettingsError if there is none of that name, or it is not installed."""
-    maker = _MAKERS.get(spec)
-    if maker is None:
-        raise SettingsError(f"embedder: {spec!r} is not known; choose one of {', '.join(sorted(_MAKERS))}")
-    if spec == "wordllama" and importlib.util.find_spec("wordllama") is None:
-        raise SettingsError("embedder: wordllama is not installed; install the package wordllama or set none")
-    return maker()
+    name, colon, argument = spec.partition(":")
+    wanted, maker = _MAKERS.get(name, ("", None))
+    if maker is None or bool(argument) != bool(wanted) or (colon and not argument):
+        raise SettingsError(f"embedder: {spec!r} is not known; choose one of {', '.join(CHOICES)}")
+    return maker(argument)
 
 
-def _import_quietly(name: str) -> Any:
-    """Imports a package that configures the root logger on import, and keeps it from doing so."""
-    root = logging.getLogger()
-    guard = logging.NullHandler()  # basicConfig leaves a root logger alone that has a handler
-    root.addHandler(guard)
-    try:
-        return importlib.import_module(name)
-    finally:
-        root.removeHandler(guard)
+def _need(embedder: str, module: str, way_out: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise SettingsError(f"embedder: {embedder} needs {module}, which is not installed; {way_out}")
+
+
+def _folder(embedder: str, folder: str, *files: str) -> Path:
+    path = Path(folder).expanduser()
+    missing = [name for name in files if not (path / name).is_file()]
+    if missing:
+        raise SettingsError(
+            f"embedder: {embedder} finds no {' and no '.join(missing)} in {path}; nothing is downloaded"
+        )
+    return path

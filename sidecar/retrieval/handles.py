@@ -62,7 +62,7 @@ _FILE = re.compile(
     re.IGNORECASE,
 )
 
-_MONTHS = {
+MONTHS = {
     name: month
     for month, names in enumerate(
         (
@@ -83,8 +83,8 @@ _MONTHS = {
     )
     for name in names
 }
-_SHORT_MONTHS = tuple(name for name in _MONTHS if len(name) == 3)
-_MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_SHORT_MONTHS = tuple(name for name in MONTHS if len(name) == 3)
+_MONTH = "(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _NUMERIC_DATE = re.compile(
     r"(?<![\w.-])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=T\d|[^\w]|$)|(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w)"
     r"|(\d{1,2})/(\d{1,2})/(\d{4})(?!\w))|(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]"
@@ -92,7 +92,7 @@ _NUMERIC_DATE = re.compile(
 _WRITTEN_DATE = re.compile(
     rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s{{1,3}}{_MONTH}(?:,?\s{{1,3}}(\d{{4}})\b)?"
     rf"|{_MONTH}\s{{1,3}}(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s{{1,3}}(\d{{4}})\b)?"
-    rf"|{_MONTH},?\s{{1,3}}(\d{{4}})\b)",
+    rf"|{_MONTH}(?:,|\s{{1,3}}of)?\s{{1,3}}(\d{{4}})\b)",
     re.IGNORECASE,
 )
 
@@ -100,7 +100,7 @@ _WRITTEN_DATE = re.compile(
 def find_handles(text: str) -> frozenset[Handle]:
     """All handles of `text`, each once."""
     text = normalize(text)
-    found = set(_dates(text)) if _DIGIT.search(text) else set()
+    found = {Handle("date", _iso(*date)) for date in find_dates(text)}
     for match in _QUOTED.finditer(text) if _QUOTE_SIGN.search(text) else ():
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
@@ -177,20 +177,27 @@ def _symbols(stretch: str) -> Iterator[Handle]:
         yield Handle("symbol", fold(part))
 
 
-def _dates(text: str) -> Iterator[Handle]:
+def find_dates(text: str) -> Iterator[tuple[int | None, int, int | None]]:
+    """Year, month and day of each date of a normalised text; None for what is not said, which is never all but one."""
+    if not _DIGIT.search(text):
+        return
     for match in _NUMERIC_DATE.finditer(text) if _FOUR_DIGITS.search(text) else ():
-        a = [group for group in match.groups() if group is not None]
+        a = [int(group) for group in match.groups() if group is not None]
         if match[1] or match[10]:
             yield from _date(a[0], a[1], a[2])
         # 03/04/2024 is another day in Europe than in America: only an unambiguous one counts.
-        elif match[4] or int(a[0]) > 12 or a[0] == a[1]:
+        elif match[4] or a[0] > 12 or a[0] == a[1]:
             yield from _date(a[2], a[1], a[0])
-        elif int(a[1]) > 12:
+        elif a[1] > 12:
             yield from _date(a[2], a[0], a[1])
     for match in _WRITTEN_DATE.finditer(text) if _has_month(text) else ():
         day, month, year, month_2, day_2, year_2, month_3, year_3 = match.groups()
         name = month or month_2 or month_3
-        yield from _date(year or year_2 or year_3, str(_MONTHS[name.lower()]), day or day_2)
+        yield from _date(_number(year or year_2 or year_3), MONTHS[name.lower()], _number(day or day_2))
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)
 
 
 def _has_month(text: str) -> bool:
@@ -198,8 +205,12 @@ def _has_month(text: str) -> bool:
     return any(month in lower for month in _SHORT_MONTHS)
 
 
-def _date(year: str | None, month: str, day: str | None) -> Iterator[Handle]:
-    """ISO 8601, with `-` for a year that was not said; nothing for a month or day that does not exist."""
-    if 1 <= int(month) <= 12 and (day is None or 1 <= int(day) <= 31):
-        value = f"{year or '-'}-{int(month):02}" + ("" if day is None else f"-{int(day):02}")
-        yield Handle("date", value)
+def _date(year: int | None, month: int, day: int | None) -> Iterator[tuple[int | None, int, int | None]]:
+    """Nothing for a month or day that does not exist."""
+    if year != 0 and 1 <= month <= 12 and (day is None or 1 <= day <= 31):
+        yield year, month, day
+
+
+def _iso(year: int | None, month: int, day: int | None) -> str:
+    """ISO 8601, with `-` for a year that was not said."""
+    return f"{'-' if year is None else f'{year:04}'}-{month:02}" + ("" if day is None else f"-{day:02}")

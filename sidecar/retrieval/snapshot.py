@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,16 +13,25 @@ from sidecar.domain import Change, Context, Filter, Memory, Micros, NamespaceSta
 from sidecar.features.view import NO_TIME, Columns, TermMatch, TextMatches
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents
+from sidecar.retrieval.dates import days_off
 from sidecar.retrieval.duplicates import FINGERPRINTS, is_near_duplicate
+from sidecar.retrieval.embedders import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.rows import hidden, without_cycles
-from sidecar.retrieval.subjects import find_subjects, without_speakers
+from sidecar.retrieval.static import StaticEmbedder
+from sidecar.retrieval.subjects import find_subjects, without_names
 from sidecar.retrieval.tokenizer import Token, task_words, tokenize
 
 Mask = NDArray[np.bool_]
 
 NO_CONTEXT = Context()
+
+COMMON = 0.002
+"""A word that is this share of all words in the namespace has half the weight of a new one."""
+FEWEST_WORDS = 3_000
+"""Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,18 +81,28 @@ class Snapshot:
         """Live rows that `wanted` lets through, shape (n,). InvalidRequestError for an unknown metadata key."""
         return filtering.filter_mask(self.contents, wanted)
 
-    def match(self, task: str, task_vector: vectors.Vectors | None, context: Context = NO_CONTEXT) -> TextMatches:
+    def task_vector(self, task: str, embedder: Embedder) -> TaskVector:
+        """The task's vector, in which words that this namespace has in every other memory weigh little."""
+        if isinstance(embedder, StaticEmbedder):
+            return embedder.embed_task(task, list(self._weighed_words(task)))
+        rest = without_names(task, self.contents.marks, self.contents.terms, self.columns.live)
+        return TaskVector(embedder.embed([rest])[0])
+
+    def match(
+        self, task: str, task_vector: vectors.Vectors | None, context: Context = NO_CONTEXT, trust: float = 1.0
+    ) -> TextMatches:
         """How every row matches a task. `task_vector` has the memories' dimension, of any length; None for no vector.
 
         ValueError if its dimension is another or it is not finite.
         """
         tokens, words = task_words(task)
-        about = find_subjects(task, self.contents.marks, self.contents.terms, self.columns.live)
+        about = find_subjects(task, self.contents.marks, self.columns.live)
         around = dict.fromkeys(
             token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
         )
         return TextMatches(
             cosine=self._cosines(task_vector),
+            trust=trust,
             terms=tuple(map(self._term, tokens)),
             words=words,
             lengths=self.contents.table.column(contents.LENGTH),
@@ -91,12 +111,8 @@ class Snapshot:
             context_terms=tuple(map(self._term, around)),
             subject_field=about.field,
             subject_prefix=about.prefix,
-            subject_mention=about.mention,
+            days_off=days_off(task, self.columns.create_time, self.columns.live),
         )
-
-    def task_to_embed(self, task: str) -> str:
-        """The task without the names of the namespace's speakers: what its vector should be made of."""
-        return without_speakers(task, self.contents.marks, self.columns.live)
 
     def says_the_same(self, one: int, other: int) -> bool:
         """True if the texts of two rows are near-duplicates."""
@@ -139,9 +155,23 @@ class Snapshot:
     def _cosines(self, task_vector: vectors.Vectors | None) -> NDArray[np.float64]:
         matrix = self.contents.table.column(contents.VECTOR)
         if task_vector is None or not matrix.shape[1]:
-            return np.zeros(len(self))
+            return np.full(len(self), np.nan)
         inverse = self.contents.table.column(contents.INVERSE_LENGTH)
-        return vectors.cosines(matrix, inverse, vectors.snap(task_vector)[0])
+        task = vectors.snap(task_vector)[0]
+        cosines = vectors.cosines(matrix, inverse, task)
+        cosines[(inverse == 0.0) if task.any() else slice(None)] = np.nan
+        return cosines
+
+    def _weighed_words(self, task: str) -> Iterator[WeighedWord]:
+        """Each word with COMMON / (COMMON + its share of all words here): Arora, Liang & Ma (2017)."""
+        all_terms = self.contents.total_terms + FEWEST_WORDS
+        for match in _WORD.finditer(task):
+            occurrences = [
+                int(self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)[1].sum())
+                for token in tokenize(match[0])
+            ]
+            share = min(occurrences, default=0) / all_terms
+            yield WeighedWord(match.start(), match.end(), COMMON / (COMMON + share))
 
     def _term(self, token: Token) -> TermMatch:
         rows, counts = self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)

@@ -1,4 +1,4 @@
-"""Whom a task asks about: names it knows from subject fields and speakers, and names that many memories mention."""
+"""Whom a task asks about, by subject field and by speaker; and a task without the names that are everywhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEWEST_BEARERS = 5
 SHARE_OF_BEARERS = 0.05
 """A speaker or a mentioned name counts from this many memories on, and from this share of all."""
 NEARLY_ALWAYS = 0.9
-"""A word that memories write with a capital this often is a name, also in a task that is all lower case."""
+"""A word that memories write with a capital this often is a name."""
 LONGEST_NAME = 5
 """Words of a subject or speaker that a task may name."""
 LONGEST_RUN = 8
@@ -44,7 +44,6 @@ class Subjects(NamedTuple):
 
     field: Mask
     prefix: Mask
-    mention: Mask
 
 
 def name_marks(content: str, subject: str) -> Iterator[Mark]:
@@ -58,49 +57,32 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
             yield ("capital", folded)
 
 
-def find_subjects(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> Subjects:
-    """Marks the rows that bear whom `task` asks about. `live` is the mask of the snapshot's n rows."""
+def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask) -> Subjects:
+    """Marks the rows that are about whom `task` asks about. `live` is the mask of the snapshot's n rows."""
     n = len(live)
     fewest = _fewest(live)
-    found = Subjects(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
-    words = _words(task)
-    known: set[str] = set()
-    for name in {name for name, _, _ in _candidates(words) if ("named", name) in marks}:
+    found = Subjects(np.zeros(n, bool), np.zeros(n, bool))
+    for name in {name for name, _, _ in _candidates(_words(task)) if ("named", name) in marks}:
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)
             found.field[rows] = True
             if len(speaking) >= fewest:
                 found.prefix[speaking] = True
-            if len(rows) or len(speaking) >= fewest:
-                known.add(name)
-    for name in known:
-        bearing = np.ones(n, bool)
-        for term in {token.term for token in tokenize(name)}:
-            bears = np.zeros(n, bool)
-            bears[terms.find(term, live)[0]] = True
-            bearing &= bears
-        found.mention[bearing] = True
-    for word in {word for word in words if not word.is_unspaced and not is_stop_word(word.text)}:
-        rows, _ = marks.find(("capital", word.text), live)
-        if len(rows) >= fewest and (word.is_capital or _is_name(word.text, len(rows), terms, live)):
-            found.mention[rows] = True
     return found
 
 
-def without_speakers(task: str, marks: InvertedIndex[Mark], live: Mask) -> str:
-    """The task without the names of known speakers, for embedding.
+def without_names(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> str:
+    """The task without the names of known speakers, and of those whom many memories mention, for embedding.
 
-    Where memories begin with their speaker, the name in a task's vector draws in all that this person ever said and
-    drowns what is asked; the person is matched as subject instead. A task that asks for nothing else stays whole.
+    Such a name in a task's vector draws in all that this person ever said and drowns what is asked; the person is
+    matched as subject and by words instead. A task that asks for nothing else stays whole.
     """
     text = normalize(task)
     fewest = _fewest(live)
     kept, covered = [], 0
     for name, start, end in sorted(_candidates(_words(task)), key=lambda found: (found[1], -found[2])):
-        if start < covered or ("named", name) not in marks:
-            continue
-        if any(len(marks.find(("of speaker", part, name), live)[0]) >= fewest for part in ("whole", "first")):
+        if start >= covered and (_speaks(name, marks, live, fewest) or _is_mentioned(name, marks, terms, live, fewest)):
             kept.append(text[covered:start])
             covered = end
     rest = " ".join(" ".join([*kept, text[covered:]]).split())
@@ -112,7 +94,16 @@ def _fewest(live: Mask) -> float:
     return max(FEWEST_BEARERS, SHARE_OF_BEARERS * int(np.count_nonzero(live)))
 
 
-def _is_name(word: str, with_capital: int, terms: InvertedIndex[str], live: Mask) -> bool:
+def _speaks(name: str, marks: InvertedIndex[Mark], live: Mask, fewest: float) -> bool:
+    return ("named", name) in marks and any(
+        len(marks.find(("of speaker", part, name), live)[0]) >= fewest for part in ("whole", "first")
+    )
+
+
+def _is_mentioned(word: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask, fewest: float) -> bool:
+    with_capital = len(marks.find(("capital", word), live)[0])
+    if with_capital < fewest:
+        return False
     bearing = max((len(terms.find(token.term, live)[0]) for token in tokenize(word)), default=0)
     return with_capital >= NEARLY_ALWAYS * bearing
 

@@ -1,9 +1,9 @@
 """One tokenizer for tasks and memories: texts become terms that match whole, in any script.
 
 Words are case-folded, stripped of accents and, where they are plain ASCII, stemmed as English. Identifiers give
-themselves and their parts. Runs of scripts that are written without spaces, and Korean with its particles, give
-character n-grams: Han both single characters and pairs, kana and Hangul pairs, Thai, Lao, Khmer and Burmese pairs and
-triples of written clusters. Nothing matches as a mere substring.
+themselves and their parts. A Korean word loses a question's ending and one particle; what is left, and runs of scripts
+that are written without spaces, give character n-grams: Han both single characters and pairs, kana and Hangul pairs,
+Thai, Lao, Khmer and Burmese pairs and triples of written clusters. Nothing matches as a mere substring.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ doing done have has had having will would could should can may might shall must 
 mine we our ours us you your yours he him his she her hers they them their theirs there here not no nor too very just
 about into over up out off again also what which who whom whose when where why how many much s t ve re ll d m don didn
 doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn mustn
+어디 누구 누가 언제 무엇 무슨 어느 어떤 어떻 어떻게 얼마 얼마나 몇 왜 뭐 어째서
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 _CONTRACTED = frozenset(("s", "t", "ve", "re", "ll", "d", "m"))
@@ -44,6 +45,14 @@ _CLUSTERED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17dc-\u17dd"
     "\u17e0-\u17e9\uaa60-\uaa7f"
 )
+# What closes a Korean question, and the particles that close a noun; longer ones first where one ends in another.
+_KOREAN_QUESTION = re.compile(
+    "(?:인가요|인가|입니까|이었나요|였나요|했나요|하나요|되나요|됐나요|되었나요|있나요|있는가|었나요|나요|는가|은가|습니까|까요|할까|일까|인지|이야|이니)$"
+)
+_KOREAN_PARTICLE = re.compile(
+    "(?:에서는|에게서|으로는|이라는|라는|이란|에서|에게|으로|로서|까지|부터|에는|에도|와의|과의|들의|들은|들이|은|는|이|가|을|를|의|에|로|와|과|도|만)$"
+)
+_SYLLABLES = re.compile("[가-힣]+")
 _EMOJI = "\u2600-\u27bf\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # without the skin tones
 
 
@@ -187,7 +196,8 @@ def _terms_of(chunk: str) -> Iterable[str]:
 
 def _pairs(run: str) -> Iterator[str]:
     """Pairs of neighbours, and each Han character, as it may be a word of its own."""
-    if len(run) == 1:
+    run = _korean_stem(run)
+    if len(run) == 1 or run in STOP_WORDS:
         yield run
         return
     for first, second in pairwise(run):
@@ -196,6 +206,15 @@ def _pairs(run: str) -> Iterator[str]:
         yield first + second
     if _HAN_CHARACTER.match(run[-1]):
         yield run[-1]
+
+
+def _korean_stem(run: str) -> str:
+    """A run of Hangul without the ending of a question and one particle; one that is nothing else stays whole."""
+    if not _SYLLABLES.fullmatch(run):
+        return run
+    stem = _KOREAN_QUESTION.sub("", run) or run
+    noun = _KOREAN_PARTICLE.sub("", stem) if len(stem) > 2 else stem
+    return noun if len(noun) > 1 else stem
 
 
 def _grams(clusters: list[str], size: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def columns(count: int, *, kinds: Sequence[str] = (), **given: Any) -> Columns:
         importance_use=nan,
         importance_override=nan,
         tokens=whole + 10,
+        asks=no,
         pinned=no,
         suppressed=no,
         superseded=no,
@@ -81,7 +83,8 @@ def no_match(count: int, **given: Any) -> TextMatches:
     """A task that nothing matches; `given` replaces whole parts. Every memory is ten terms long."""
     no = np.zeros(count, dtype=bool)
     plain = TextMatches(
-        cosine=np.zeros(count),
+        cosine=np.full(count, np.nan),
+        trust=1.0,
         terms=(),
         words=(),
         lengths=np.full(count, 10.0),
@@ -90,7 +93,7 @@ def no_match(count: int, **given: Any) -> TextMatches:
         context_terms=(),
         subject_field=no,
         subject_prefix=no,
-        subject_mention=no,
+        days_off=np.full(count, np.inf),
     )
     arrays: dict[str, Any] = {
         name: np.asarray(values, dtype=getattr(plain, name).dtype)
@@ -168,7 +171,7 @@ def only(whole: View, rows: Sequence[int]) -> View:
         context_terms=terms(text.context_terms),
         subject_field=text.subject_field[take],
         subject_prefix=text.subject_prefix[take],
-        subject_mention=text.subject_mention[take],
+        days_off=text.days_off[take],
     )
     return replace(whole, columns=kept, text=matched, memo={})
 
@@ -199,9 +202,11 @@ def views(draw: st.DrawFn, most: int = 5) -> View:
     def column(each: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(each, min_size=count, max_size=count))
 
-    def neighbour() -> list[int]:
-        return [draw(st.sampled_from([other for other in range(-1, count) if other != row])) for row in range(count)]
-
+    previous_row, next_row = [-1] * count, [-1] * count
+    order = draw(st.permutations(range(count)))
+    for before, after in pairwise(order):
+        if draw(st.booleans()):  # in one thread
+            next_row[before], previous_row[after] = after, before
     seen = column(st.floats(0.0, 1e6))
     memories = columns(
         count,
@@ -219,15 +224,17 @@ def views(draw: st.DrawFn, most: int = 5) -> View:
         use_sessions=column(_sessions),
         reported_sessions=column(_sessions),
         last_use_time=column(st.just(NO_TIME) | _time),
-        previous_row=neighbour(),
-        next_row=neighbour(),
+        previous_row=previous_row,
+        next_row=next_row,
+        asks=column(st.booleans()),
     )
     terms = draw(_terms(count))
     some_terms = st.lists(st.integers(0, len(terms) - 1), unique=True, max_size=3) if terms else st.just([])
     lengths = column(st.floats(0.0, 1e5))
     text = no_match(
         count,
-        cosine=column(st.floats(-1.0, 1.0)),
+        cosine=column(st.floats(-1.0, 1.0) | st.just(float("nan"))),
+        trust=draw(st.floats(0.25, 1.0)),
         terms=terms,
         words=tuple(
             TaskWord(draw(st.integers(1, 12)), tuple(draw(some_terms))) for _ in range(draw(st.integers(0, 4)))
@@ -238,7 +245,7 @@ def views(draw: st.DrawFn, most: int = 5) -> View:
         context_terms=draw(_terms(count)),
         subject_field=column(st.booleans()),
         subject_prefix=column(st.booleans()),
-        subject_mention=column(st.booleans()),
+        days_off=column(st.floats(0.0, 1e6) | st.just(float("inf"))),
     )
     variants = {feature.name: draw(st.sampled_from(sorted(feature.values))) for feature in REGISTRY}
     return view(memories, text, as_of_time=draw(_time), emotion_enabled=draw(st.booleans()), variants=variants)

@@ -30,9 +30,9 @@ each_feature = pytest.mark.parametrize("feature", REGISTRY, ids=lambda feature: 
 
 
 def test_the_features_and_their_order_are_those_of_the_design() -> None:
-    """The registry has the fourteen features, in the order of every contribution list."""
+    """The registry has the sixteen features, in the order of every contribution list."""
     assert " ".join(FEATURE_NAMES) == (
-        "kind_prior relevance semantic lexical handles subject thread "
+        "kind_prior relevance semantic lexical handles subject thread dates statement "
         "recency frequency use_rate rating importance emotion context"
     )
     assert USE_FAMILY == ("frequency", "use_rate", "rating")
@@ -81,8 +81,13 @@ def test_a_value_depends_on_no_other_memory(any_view: View, data: st.DataObject)
     if not count:
         return
     wanted = data.draw(st.integers(0, count - 1))
-    near = {wanted, int(any_view.columns.previous_row[wanted]), int(any_view.columns.next_row[wanted])} - {-1}
-    # The neighbours' own thread values lose their neighbours, so only the wanted row is compared.
+    near = {wanted}
+    for links in (any_view.columns.previous_row, any_view.columns.next_row):
+        row = wanted
+        for _ in range(2):  # as far as a passage goes
+            row = int(links[row]) if row >= 0 else -1
+            near |= {row} - {-1}
+    # The neighbours' own passages lose their neighbours, so only the wanted row is compared.
     rows = data.draw(st.permutations(sorted(near)))
     alone = only(any_view, rows)
     assert (feature_matrix(alone)[rows.index(wanted)] == feature_matrix(any_view)[wanted]).all()

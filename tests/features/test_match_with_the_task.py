@@ -1,16 +1,18 @@
-"""The features that ask how a memory matches the task: semantic, lexical, handles, subject, thread, context."""
+"""The features that ask how a memory matches the task, and whether it says anything at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sidecar.features import BY_NAME, Feature, TaskWord, TermMatch, TextMatches
-from tests.features.building import columns, match, no_match, term, values
+from sidecar.features import BY_NAME, Feature, TaskWord, TermMatch, TextMatches, View
+from tests.features.building import columns, match, no_match, term, values, views
 
 semantic = BY_NAME["semantic"]
 lexical = BY_NAME["lexical"]
@@ -18,6 +20,8 @@ handles = BY_NAME["handles"]
 subject = BY_NAME["subject"]
 thread = BY_NAME["thread"]
 context = BY_NAME["context"]
+dates = BY_NAME["dates"]
+statement = BY_NAME["statement"]
 
 NOTES_OVERLAP = {"lexical": "smartctx"}
 
@@ -31,17 +35,25 @@ def of(feature: Feature, text: TextMatches, **given: object) -> list[float]:
 # semantic
 
 
-def test_a_negative_cosine_is_no_match() -> None:
-    """An opposite vector is as far off as an unrelated one; nothing leaves [0, 1]."""
-    assert of(semantic, no_match(4, cosine=[1.0, 0.25, 0.0, -1.0])) == [1.0, 0.25, 0.0, 0.0]
+def test_semantic_is_the_cosine_and_an_opposite_vector_is_last() -> None:
+    """The same vector has 1, an unrelated one as good as 0, an opposite one 0, and so has one without a vector."""
+    found = of(semantic, no_match(5, cosine=[1.0, 0.25, 0.0, -1.0, float("nan")]))
+    assert found == pytest.approx([1.0, 0.25, 0.0, 0.0, 0.0], abs=1e-6)
+    assert found[2] > found[3] == found[4] == 0.0
 
 
-@given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
-def test_a_nearer_vector_is_never_worth_less(one: float, other: float) -> None:
-    """Semantic does not fall with the cosine."""
-    farther, nearer = sorted((one, other))
+@given(st.integers(-(2**22), 2**22), st.integers(-(2**22), 2**22))
+def test_a_nearer_vector_is_worth_more(one: int, other: int) -> None:
+    """Semantic grows with the cosine, below zero too, down to the finest step that vectors on the grid can have."""
+    assume(one != other)
+    farther, nearer = sorted((one / 2**22, other / 2**22))
     found = of(semantic, no_match(2, cosine=[farther, nearer]))
-    assert found[0] <= found[1]
+    assert found[0] < found[1]
+
+
+def test_a_cosine_counts_as_far_as_it_is_trusted() -> None:
+    """Where the embedder knows a script only by pieces of characters, a quarter of the cosine is left."""
+    assert of(semantic, no_match(1, cosine=[0.8], trust=0.25)) == pytest.approx([0.2], abs=1e-6)
 
 
 # lexical
@@ -179,40 +191,104 @@ def test_stop_words_of_the_context_do_not_count() -> None:
 # subject
 
 
-def test_being_about_the_subject_counts_more_than_naming_it() -> None:
-    """By subject field or as the speaker 1, by mention .5, else 0."""
-    text = no_match(
-        5,
-        subject_field=[True, False, False, False, True],
-        subject_prefix=[False, True, False, False, True],
-        subject_mention=[False, False, True, False, True],
-    )
-    assert of(subject, text) == [1.0, 1.0, 0.5, 0.0, 1.0]
+def test_a_memory_is_about_the_subject_or_not() -> None:
+    """By subject field or as the speaker 1, else 0."""
+    text = no_match(4, subject_field=[True, False, False, True], subject_prefix=[False, True, False, True])
+    assert of(subject, text) == [1.0, 1.0, 0.0, 1.0]
+
+
+# dates
+
+
+def test_dates_fade_with_the_days_from_what_the_task_names() -> None:
+    """By hand: inside it 1; five days off 1/e = .367879; ten days off .135335; sixty days off and without a date 0."""
+    text = no_match(5, days_off=[0.0, 5.0, 10.0, 60.0, float("inf")])
+    assert of(dates, text) == pytest.approx([1.0, 0.367879, 0.135335, 0.0, 0.0], abs=5e-7)
+
+
+@given(st.floats(0.0, 1e6), st.floats(0.0, 1e6))
+def test_a_memory_nearer_to_the_date_is_never_worth_less(one: float, other: float) -> None:
+    """Dates does not grow with the days off."""
+    nearer, farther = sorted((one, other))
+    found = of(dates, no_match(2, days_off=[nearer, farther]))
+    assert found[0] >= found[1]
+
+
+# statement
+
+
+def test_a_question_is_no_statement() -> None:
+    """A memory that ends in a question mark has 0, any other 1, whatever the task is."""
+    assert values(statement, columns(2, asks=[True, False])).tolist() == [0.0, 1.0]
 
 
 # thread
 
 
-def test_neighbours_lend_half_of_their_match_each() -> None:
-    """By hand: cosines .8, 0, .4 in a row, no words. A memory's match is half its cosine: .4, 0, .2.
+def test_a_passage_shares_words_and_meaning() -> None:
+    """By hand: three memories in a row, each ten terms long at a mean of ten, so each has K1 .6 and borrows in full.
 
-    The first has one neighbour of 0, the middle one (.4 + .2) / 2, the last one neighbour of 0.
+    The task has two terms of rarity 1; the first memory bears one, the third the other, once each: 1 / 1.6 = .625.
+    Cosines .8, 0, .4. What is next counts .7, what is two away .4.
+    First:  words (.625 + .4 * .625) / 2 = .4375;       meaning (.8 + .7 * 0 + .4 * .4) / 2.1 = .457143
+    Second: words (.7 * .625 + .7 * .625) / 2 = .4375;  meaning (0 + .7 * .8 + .7 * .4) / 2.4 = .35
+    Third:  words (.4 * .625 + .625) / 2 = .4375;       meaning (.4 + .7 * 0 + .4 * .8) / 2.1 = .342857
     """
-    memories = columns(4, previous_row=[-1, 0, 1, -1], next_row=[1, 2, -1, -1])
-    found = values(thread, memories, no_match(4, cosine=[0.8, 0.0, 0.4, 1.0]))
-    assert found == pytest.approx([0.0, 0.3, 0.0, 0.0])
-
-
-def test_a_memory_without_neighbours_has_no_thread() -> None:
-    """Its own match never counts as its neighbours'."""
-    assert of(thread, no_match(2, cosine=[1.0, 1.0])) == [0.0, 0.0]
-
-
-@given(st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3), st.floats(-1.0, 1.0))
-def test_a_better_matching_neighbour_never_lowers_thread(cosines: list[float], other: float) -> None:
-    """Thread does not fall when a neighbour matches better."""
     memories = columns(3, previous_row=[-1, 0, 1], next_row=[1, 2, -1])
-    worse, better = sorted((cosines[0], other))
-    before = values(thread, memories, no_match(3, cosine=[worse, *cosines[1:]]))
-    after = values(thread, memories, no_match(3, cosine=[better, *cosines[1:]]))
-    assert (np.asarray(after) >= np.asarray(before)).all()
+    text = no_match(3, cosine=[0.8, 0.0, 0.4], terms=(term({0: 1}, word="a"), term({2: 1}, word="b")))
+    expected = [(0.4375 + 0.457143) / 2, (0.4375 + 0.35) / 2, (0.4375 + 0.342857) / 2]
+    assert values(thread, memories, text) == pytest.approx(expected, abs=1e-6)
+
+
+def test_an_answer_is_read_with_its_question() -> None:
+    """The memory before counts whole if it asks, else less: `Yes, on Friday` bears the words of what was asked."""
+    text = no_match(2, terms=(term({0: 1}),))
+    asked, told = (
+        values(thread, columns(2, asks=[asks, False], previous_row=[-1, 0], next_row=[1, -1]), text)[1]
+        for asks in (True, False)
+    )
+    assert asked == pytest.approx(0.625 / 2)
+    assert told == pytest.approx(0.7 * 0.625 / 2)
+
+
+def test_a_long_memory_borrows_less() -> None:
+    """A memory of sixty terms says enough by itself: it borrows half of what a short one does."""
+    text = no_match(2, terms=(term({0: 1}),), lengths=[10.0, 60.0])
+    memories = columns(2, previous_row=[-1, 0], next_row=[1, -1])
+    assert values(thread, memories, text)[1] == pytest.approx(0.5 * 0.7 * 0.625 / 2)
+
+
+def test_a_memory_without_neighbours_is_a_passage_of_its_own() -> None:
+    """Half its own words, half its own meaning; no other memory comes in."""
+    text = no_match(2, cosine=[0.6, 1.0], terms=(term({0: 1}),))
+    assert of(thread, text) == pytest.approx([(0.625 + 0.6) / 2, 0.5], abs=1e-6)
+
+
+def test_of_each_word_the_best_place_counts_and_not_the_sum() -> None:
+    """A word that the whole passage repeats is borne once: nothing comes to more than the memory that has it whole."""
+    text = no_match(3, terms=(term({0: 1, 1: 1, 2: 1}),))
+    memories = columns(3, previous_row=[-1, 0, 1], next_row=[1, 2, -1])
+    assert values(thread, memories, text) == pytest.approx([0.625 / 2] * 3)
+
+
+@given(views(), st.data())
+def test_a_better_matching_neighbour_never_lowers_thread(any_view: View, data: st.DataObject) -> None:
+    """Thread does not fall when any memory comes nearer in meaning, or bears one more of the task's terms."""
+    count = len(any_view.columns)
+    assume(count > 0)
+    row = data.draw(st.integers(0, count - 1))
+    cosine = np.nan_to_num(any_view.text.cosine, nan=-1.0)
+    nearer = cosine.copy()
+    nearer[row] = data.draw(st.floats(cosine[row], 1.0))
+    more = tuple(
+        term({**dict(zip(each.rows.tolist(), each.counts.tolist(), strict=True)), row: 200_000}, idf=each.idf)
+        for each in any_view.text.terms
+    )
+    plain = tuple(replace(each, is_stop_word=False) for each in any_view.text.terms)
+
+    def with_text(**changes: Any) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return replace(any_view, text=replace(any_view.text, **changes), memo={}, variants={}).value(thread)
+
+    before = with_text(cosine=cosine, terms=plain)
+    assert (with_text(cosine=nearer, terms=plain) >= before - 1e-12).all()
+    assert (with_text(cosine=cosine, terms=more) >= before - 1e-12).all()

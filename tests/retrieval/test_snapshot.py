@@ -19,10 +19,11 @@ from sidecar.domain import Change, Context, Filter, Memory, NamespaceState, UseC
 from sidecar.errors import InvalidRequestError
 from sidecar.features.view import NO_TIME, Columns
 from sidecar.retrieval import changing
+from sidecar.retrieval.duplicates import is_near_duplicate
 from sidecar.retrieval.snapshot import Snapshot, empty_snapshot, snapshot_from, snapshot_of
 from sidecar.retrieval.tokenizer import is_stop_word, tokenize
 
-TASKS = ("What did Ann deploy with rotateApiKey?", "OPS-1234 猫", "bob's release notes")
+TASKS = ("What did Ann deploy with rotateApiKey?", "OPS-1234 猫 in 1970", "bob's release notes")
 CONTEXT = Context(goals=("ship the release",), files=("svc/auth-gw/rotate.py",))
 FILTERS = (
     Filter(),
@@ -63,7 +64,7 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
                     text.lengths[row],
                     bool(text.subject_field[row]),
                     bool(text.subject_prefix[row]),
-                    bool(text.subject_mention[row]),
+                    text.days_off[row],
                 )
                 for row in live
             },
@@ -458,8 +459,8 @@ def test_near_duplicates_are_found_by_row() -> None:
     snapshot = snapshot_of(
         [Memory(id=t, content=t) for t in ("The limit is 500.", "the limit is 500", "The limit is 600.")]
     )
-    assert snapshot.says_the_same(0, 1)
-    assert not snapshot.says_the_same(0, 2)
+    assert is_near_duplicate(snapshot.fingerprint(0), snapshot.fingerprint(1))
+    assert not is_near_duplicate(snapshot.fingerprint(0), snapshot.fingerprint(2))
 
 
 def test_text_of_a_deleted_memory_is_gone_from_the_next_snapshot() -> None:

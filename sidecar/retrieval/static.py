@@ -1,0 +1,174 @@
+"""Embedders that add up one vector a token: nothing is computed but a sum, so a task costs well under a millisecond."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import logging
+import threading
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sidecar.errors import SettingsError
+from sidecar.retrieval.embedders import Embedder, TaskVector, WeighedWord
+from sidecar.retrieval.vectors import Vectors
+
+LEAST_TRUST = 0.25
+CHARACTERS_OFF = 0.75
+
+
+class _Model(NamedTuple):
+    tokenizer: Any
+    token_vectors: Vectors
+    fingerprint: str
+
+
+class StaticEmbedder(Embedder):
+    """The normalised sum of static token vectors. Loads once, from the thread that first needs it."""
+
+    knows_bytes = False
+    """True for a tokenizer that spells out scripts it does not know in pieces of characters."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: _Model | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the token vectors and the tokenizer."""
+        return self._model().fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """See Embedder."""
+        return int(self._model().token_vectors.shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder."""
+        tokenizer, token_vectors, _ = self._model()
+        rows = np.zeros((len(texts), token_vectors.shape[1]), dtype=np.float32)
+        encodings = (
+            [tokenizer.encode(texts[0], add_special_tokens=False)]
+            if len(texts) == 1
+            else tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        )
+        for row, encoding in zip(rows, encodings, strict=True):
+            # Padding a batch to its longest text would make a row depend on its neighbours.
+            ids = np.minimum(encoding.ids, len(token_vectors) - 1)
+            if len(ids):
+                row[:] = _unit(token_vectors[ids].sum(axis=0, dtype=np.float64))
+        return rows
+
+    def embed_task(self, task: str, words: Sequence[WeighedWord]) -> TaskVector:
+        """The task's vector with its tokens weighed by the words that they belong to; others count whole.
+
+        Trusted less where a script is known only by pieces of its characters.
+        """
+        tokenizer, token_vectors, _ = self._model()
+        encoding = tokenizer.encode(task, add_special_tokens=False)
+        ids = np.minimum(encoding.ids, len(token_vectors) - 1)
+        if not len(ids):
+            return TaskVector(np.zeros(token_vectors.shape[1], dtype=np.float32))
+        weights = np.ones(len(ids))
+        at = 0
+        for token, (start, end) in enumerate(encoding.offsets):
+            while at < len(words) and words[at].end <= start:
+                at += 1
+            if at < len(words) and words[at].start < end:
+                weights[token] = words[at].weight
+        numbers = _unit(weights @ token_vectors[ids].astype(np.float64)).astype(np.float32)
+        if not self.knows_bytes:
+            return TaskVector(numbers)
+        # About four characters a token in a script that the tokenizer knows, one in a script that it spells out.
+        characters = sum(not character.isspace() for character in task) / len(ids)
+        return TaskVector(numbers, min(max(characters - CHARACTERS_OFF, LEAST_TRUST), 1.0))
+
+    @abstractmethod
+    def _load(self) -> _Model:
+        """Reads the files."""
+
+    def _model(self) -> _Model:
+        loaded = self._loaded
+        if loaded is None:
+            with self._lock:
+                loaded = self._loaded = self._loaded or self._load()
+        return loaded
+
+
+class WordLlamaEmbedder(StaticEmbedder):
+    """From the files inside the installed wordllama package. Never downloads."""
+
+    name = "wordllama"
+    dimension = 256
+    knows_bytes = True
+
+    def _load(self) -> _Model:
+        package = _import_quietly("wordllama")
+        # As shipped it looks in the user's cache and then downloads; its files lie beside its code.
+        home = Path(package.__file__).parent
+        model = package.WordLlama.load(dim=self.dimension, cache_dir=home, disable_download=True)
+        model.tokenizer.no_padding()
+        digest = hashlib.blake2b(model.tokenizer.to_str().encode(), digest_size=8)
+        digest.update(model.embedding)
+        return _Model(model.tokenizer, model.embedding, digest.hexdigest())
+
+
+class Model2VecEmbedder(StaticEmbedder):
+    """From a folder with model.safetensors and tokenizer.json, as model2vec saves them."""
+
+    name = "model2vec"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def _load(self) -> _Model:
+        from tokenizers import Tokenizer
+
+        text = (self._folder / "tokenizer.json").read_text(encoding="utf-8")
+        data = (self._folder / "model.safetensors").read_bytes()
+        tokenizer = Tokenizer.from_str(text)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        digest = hashlib.blake2b(text.encode(), digest_size=8)
+        digest.update(data)
+        return _Model(tokenizer, _read_vectors(self._folder, data), digest.hexdigest())
+
+
+def _read_vectors(folder: Path, data: bytes) -> Vectors:
+    """The tensor `embeddings` of a safetensors file: a length, a JSON header, and raw numbers."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    tensor = header.get("embeddings")
+    if tensor is None or tensor["dtype"] not in ("F32", "F16") or set(header) - {"embeddings", "__metadata__"}:
+        # Newer files may map tokens to fewer vectors, or weigh them: read otherwise, they would give wrong vectors.
+        tensors = ", ".join(sorted(set(header) - {"__metadata__"}))
+        raise SettingsError(
+            f"embedder: {folder / 'model.safetensors'} holds {tensors}; it must hold `embeddings` "
+            "alone, as 16 or 32-bit floats. Save the model without quantisation of its vocabulary."
+        )
+    start, end = tensor["data_offsets"]
+    kind = np.dtype("<f4" if tensor["dtype"] == "F32" else "<f2")
+    numbers = np.frombuffer(data[8 + size + start : 8 + size + end], kind).reshape(tensor["shape"])
+    return np.ascontiguousarray(numbers, dtype=np.float32)
+
+
+def _unit(total: Any) -> Any:
+    length = np.sqrt(np.square(total).sum())
+    return total / length if length else np.zeros_like(total)
+
+
+def _import_quietly(name: str) -> Any:
+    """Imports a package that configures the root logger on import, and keeps it from doing so."""
+    root = logging.getLogger()
+    guard = logging.NullHandler()  # basicConfig leaves a root logger alone that has a handler
+    root.addHandler(guard)
+    try:
+        return importlib.import_module(name)
+    finally:
+        root.removeHandler(guard)
