@@ -13,6 +13,7 @@ from memoryranker.client import Client
 from memoryranker.v1 import ranker_pb2, types_pb2
 
 from tests.promises.frozen import BY_RELEVANCE, days_ago, frozen, ids, left_out, text
+from tests.promises.models import Links, survivors
 
 SAID = {
     "latin": "The staging database moved to the harbour rack last spring",
@@ -116,9 +117,6 @@ def test_what_says_something_else_is_served(client: Client) -> None:
     assert len(packet.items) == len(others)
 
 
-Links = dict[str, tuple[str, int, bool]]
-
-
 @st.composite
 def links(draw: st.DrawFn) -> Links:
     """Id -> (what replaces it, "" for nothing; when it was learned; whether it is valid)."""
@@ -131,32 +129,6 @@ def links(draw: st.DrawFn) -> Links:
         )
         for name in names
     }
-
-
-def survivors(replaced_by: Links) -> set[str]:
-    """Who is served, told memory by memory: valid, and nothing valid further down its chain. A chain that comes back to
-    itself ends at the member learned last, of the greatest id among those."""
-    found = set()
-    for name, (_, _, is_valid) in replaced_by.items():
-        chain, last = [name], name
-        while (following := replaced_by[last][0]) in replaced_by and following != last and following not in chain:
-            chain.append(following)
-            last = following
-        loop = chain[chain.index(following) :] if following in chain and following != last else []
-        if loop:
-            end = max(loop, key=lambda each: (-replaced_by[each][1], each))
-            # The loop is walked from where it is entered to its end; from the end itself nothing follows.
-            entered = [*chain[: chain.index(following)], *loop]
-            chain = entered[: entered.index(end) + 1] if name not in loop else _around(loop, name, end)
-        if is_valid and not any(replaced_by[each][2] for each in chain[1:]):
-            found.add(name)
-    return found
-
-
-def _around(loop: list[str], start: str, end: str) -> list[str]:
-    at = loop.index(start)
-    turned = loop[at:] + loop[:at]
-    return turned[: turned.index(end) + 1]
 
 
 @THROUGH_THE_SERVICE
