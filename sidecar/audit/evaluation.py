@@ -15,9 +15,9 @@ import numpy as np
 
 from sidecar.audit.datasets import Dataset, JudgedTask
 from sidecar.audit.metrics import ndcg_at, recall_at, reciprocal_place
-from sidecar.domain import Floats, NamespaceState, RankRequest
+from sidecar.domain import Floats, RankRequest
 from sidecar.ranking.pipeline import pack
-from sidecar.ranking.ranker import Ranker
+from sidecar.ranking.ranker import Occasion, Ranker
 from sidecar.retrieval.embedders import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.store.store import Store
@@ -80,36 +80,43 @@ def evaluate(
         for dataset in datasets:
             known: dict[int, Namespaces] = {}
             for system in systems:
-                embedder = system.embedder
-                namespaces = known.setdefault(id(embedder), Namespaces(_loads(dataset, embedder)))
-                ranker = ranker_of(dataset, system, namespaces, store)
+                namespaces = known.setdefault(id(system.embedder), _namespaces(dataset, system.embedder))
+                prepare = occasions(dataset, system, store, namespaces)
                 for task in dataset.tasks:
-                    values[system.name].append(measure(ranker(task), task))
+                    values[system.name].append(measure(order_of(prepare(task)), task))
                     progress()
     categories = tuple(task.category for dataset in datasets for task in dataset.tasks)
     return [Outcome(system.name, np.array(values[system.name]), categories) for system in systems]
 
 
-def ranker_of(
-    dataset: Dataset, system: System, namespaces: Namespaces, store: Store
-) -> Callable[[JudgedTask], Sequence[str]]:
-    """What ranks a task of the data set: ids in their order, PLACES at most."""
+def occasions(
+    dataset: Dataset, system: System, store: Store, namespaces: Namespaces | None = None
+) -> Callable[[JudgedTask], Occasion]:
+    """What finds and scores the memories of the data set for a task, as for a request without reserved slots.
+
+    `store` lends its settings and holds none of the memories; `namespaces` saves embedding them again.
+    """
     as_of_time = dataset.as_of_time
+    namespaces = namespaces or _namespaces(dataset, system.embedder)
     ranker = Ranker(store, namespaces, system.embedder, WeightsHolder(), lambda: as_of_time)
 
-    def rank(task: JudgedTask) -> Sequence[str]:
+    def prepare(task: JudgedTask) -> Occasion:
         request = RankRequest(
             dataset.id, task.text, max_items=PLACES, reserved_slots=0, explicit_weights=system.weights, dry_run=True
         )
-        occasion = ranker.prepare(request, lambda: None)
-        packed = pack(occasion.scored, occasion.limits(), occasion.fingerprint)
-        return [occasion.snapshot.columns.ids[row] for row in packed.rows]
+        return ranker.prepare(request, lambda: None)
 
-    return rank
+    return prepare
 
 
-def _loads(dataset: Dataset, embedder: Embedder) -> Callable[[str], NamespaceState]:
-    return lambda _: dataset.state(embedder)
+def order_of(occasion: Occasion) -> list[str]:
+    """Ids in the order of the packet, PLACES at most."""
+    packed = pack(occasion.scored, occasion.limits(), occasion.fingerprint)
+    return [occasion.snapshot.columns.ids[row] for row in packed.rows]
+
+
+def _namespaces(dataset: Dataset, embedder: Embedder) -> Namespaces:
+    return Namespaces(lambda _: dataset.state(embedder))
 
 
 def measure(ranked: Sequence[str], task: JudgedTask) -> list[float]:

@@ -88,7 +88,7 @@ class Case:
 
     def _pack(self, scored: Scored, limits: Limits) -> Packed:
         self.check()
-        return pack(scored, limits, self.occasion.same)
+        return pack(scored, limits, self.occasion.fingerprint)
 
     def _admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
         packed = self._pack(scored or self.occasion.scored, limits or self.occasion.limits())

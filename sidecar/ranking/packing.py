@@ -6,7 +6,7 @@ first memory on which two packets differ is one the bigger budget admits, and it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,29 +43,37 @@ def split_budget(token_budget: int | None, slots: int) -> Budgets:
     return Budgets(token_budget - kept, kept // slots)
 
 
-def by_score(rows: Rows, score: Floats, ids: Sequence[str]) -> Iterator[Rows]:
-    """Yields `rows` in chunks, highest score first and ties by id, sorting no more than is asked for.
+class ByScore:
+    """Rows in chunks, highest score first and ties by id, sorted no further than they are asked for.
 
-    `score` has a value for each entry of `rows`; `ids` is by row.
+    `score` has a value for each entry of `rows`; `ids` is by row. To be gone through once.
     """
-    size = FIRST_CHUNK
-    while len(rows) > size:
-        threshold = -np.partition(-score, size - 1)[size - 1]
-        top = score >= threshold  # all that tie with the last one come along
-        yield _sorted(rows[top], score[top], ids)
-        rows, score = rows[~top], score[~top]
-        size *= 4
-    if len(rows):
-        yield _sorted(rows, score, ids)
 
+    def __init__(self, rows: Rows, score: Floats, ids: Sequence[str]) -> None:
+        self.rest = rows
+        """Rows that were not handed out yet, in no order."""
+        self._score = score
+        self._ids = ids
 
-def _sorted(rows: Rows, score: Floats, ids: Sequence[str]) -> Rows:
-    order = np.argsort(-score, kind="stable")
-    rows, score = rows[order], score[order]
-    if (score[1:] == score[:-1]).any():
-        pairs = sorted(zip((-score).tolist(), (ids[row] for row in rows.tolist()), rows.tolist(), strict=True))
-        rows = np.array([row for _, _, row in pairs], dtype=np.int64)
-    return rows
+    def __iter__(self) -> Iterator[Rows]:
+        size = FIRST_CHUNK
+        while len(self.rest):
+            rows, score = self.rest, self._score
+            top = np.ones(len(rows), dtype=bool)
+            if len(rows) > size:
+                top = score >= -np.partition(-score, size - 1)[size - 1]  # all that tie with the last one come along
+            self.rest, self._score = rows[~top], score[~top]
+            yield self._sorted(rows[top], score[top])
+            size *= 4
+
+    def _sorted(self, rows: Rows, score: Floats) -> Rows:
+        order = np.argsort(-score, kind="stable")
+        rows, score = rows[order], score[order]
+        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+            if end - start > 1:
+                rows[start:end] = sorted(rows[start:end].tolist(), key=self._ids.__getitem__)
+        return rows
 
 
 @dataclass(slots=True)
@@ -89,7 +97,7 @@ class Fill:
 
 
 def fill(
-    chunks: Iterable[Rows],
+    candidates: ByScore,
     tokens: NDArray[np.int64],
     places: int,
     budget: int | None,
@@ -97,7 +105,7 @@ def fill(
     admitted: Callable[[int], None],
     spent: int = 0,
 ) -> Fill:
-    """Admits rows in order until the places are taken.
+    """Admits candidates in order until the places are taken.
 
     `tokens` is by row; `spent` is what was taken of the whole budget before, `budget` what is left of it. A row above
     the whole is OVERSIZED, one above what is left BUDGET, one that `says_the_same` as an admitted memory
@@ -105,13 +113,16 @@ def fill(
     goes in.
     """
     result = Fill()
-    for chunk in chunks:
+    if places <= 0:
+        result.leave_out(LeftOutReason.OUTRANKED, candidates.rest)
+        return result
+    for chunk in candidates:
         sizes = tokens[chunk]
         position = 0
         while position < len(chunk):
             if len(result.rows) >= places:
-                result.leave_out(LeftOutReason.OUTRANKED, chunk[position:])
-                break
+                result.leave_out(LeftOutReason.OUTRANKED, np.concatenate((chunk[position:], candidates.rest)))
+                return result
             if budget is not None:
                 fits = np.flatnonzero(sizes[position:] <= budget - result.tokens)
                 end = position + int(fits[0]) if len(fits) else len(chunk)

@@ -6,7 +6,7 @@ Explaining a miss packs again with one thing changed, so what it says is what Ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sidecar.domain import EmptyReason, Floats, LeftOutReason
 from sidecar.features import Columns, View, feature_matrix, values_without_use
 from sidecar.ranking.gates import PASSED, gate_counts
-from sidecar.ranking.packing import Budgets, Fill, Rows, by_score, fill, split_budget
+from sidecar.ranking.packing import Budgets, ByScore, Fill, Rows, fill, split_budget
 from sidecar.ranking.reserved import Draw, Places, ReserveSettings, distinct_members, draw, least_fit, place
+from sidecar.retrieval.duplicates import Fingerprint, is_near_duplicate
 from sidecar.weights import Contributions, Weights, contributions
 
 
@@ -67,17 +68,18 @@ class Limits:
 class Sameness:
     """Remembers what is in the packet, so that nothing that says the same comes in twice."""
 
-    def __init__(self, same: Callable[[int, int], bool]) -> None:
-        self._same = same
-        self._rows: list[int] = []
+    def __init__(self, fingerprint: Callable[[int], Fingerprint]) -> None:
+        self._fingerprint = fingerprint
+        self._admitted: dict[int, Fingerprint] = {}
 
     def admit(self, row: int) -> None:
         """Adds a row to what is in the packet."""
-        self._rows.append(row)
+        self._admitted[row] = self._fingerprint(row)
 
     def twin(self, row: int) -> int | None:
         """A row in the packet that says the same as `row`, or None."""
-        return next((other for other in self._rows if self._same(other, row)), None)
+        own = self._fingerprint(row)
+        return next((other for other, found in self._admitted.items() if is_near_duplicate(found, own)), None)
 
     def says_the_same(self, row: int) -> bool:
         """True if something in the packet says the same."""
@@ -114,8 +116,8 @@ class Packed:
         return counts
 
 
-def pack(scored: Scored, limits: Limits, same: Callable[[int, int], bool]) -> Packed:
-    """Fills the pinned segment, then the ranked one with what it leaves."""
+def pack(scored: Scored, limits: Limits, fingerprint: Callable[[int], Fingerprint]) -> Packed:
+    """Fills the pinned segment, then the ranked one with what it leaves. `fingerprint` is of a row's text."""
     columns, total = scored.columns, scored.parts.score
     passed = np.flatnonzero(scored.codes == PASSED)
     is_pinned = columns.pinned[passed]
@@ -124,14 +126,13 @@ def pack(scored: Scored, limits: Limits, same: Callable[[int, int], bool]) -> Pa
     candidates = others[clears]
     places = limits.max_items - limits.slots
     budget = limits.budgets.ranked
-    seen = Sameness(same)
+    seen = Sameness(fingerprint)
 
     def fill_from(rows: Rows, before: Fill) -> Fill:
         left = None if budget is None else budget - before.tokens
-        chunks = by_score(rows, total[rows], columns.ids)
-        return fill(
-            chunks, scored.tokens, places - len(before.rows), left, seen.says_the_same, seen.admit, before.tokens
-        )
+        candidates = ByScore(rows, total[rows], columns.ids)
+        open_places = places - len(before.rows)
+        return fill(candidates, scored.tokens, open_places, left, seen.says_the_same, seen.admit, before.tokens)
 
     pinned_part = fill_from(pinned, Fill())
     ranked_part = fill_from(candidates, pinned_part)
@@ -180,17 +181,12 @@ def reserve(
         eligible &= ~np.isin(columns.key, np.fromiter(recent_keys, dtype=np.int64))
     eligible[ranked] = False
     rows = np.flatnonzero(eligible)
-    members = distinct_members(
-        _lists(by_score(rows, fit[rows], columns.ids)), settings.pool_size, packed.seen.says_the_same, packed.seen.admit
-    )
+    best_first = (row for chunk in ByScore(rows, fit[rows], columns.ids) for row in chunk.tolist())
+    members = distinct_members(best_first, settings.pool_size, packed.seen.says_the_same, packed.seen.admit)
     reported = columns.reported_sessions[members].tolist()
     outcome = draw(fit[members], reported, limits.slots, chance, settings)
     new = sum(count == 0 for count in reported)
     return Reserve(members, outcome, (new, len(members) - new))
-
-
-def _lists(chunks: Iterator[Rows]) -> Iterator[Sequence[int]]:
-    return (chunk.tolist() for chunk in chunks)
 
 
 def arrange(packed: Packed, drawn: Sequence[int], chance: Callable[[str], float]) -> tuple[list[int], Places]:

@@ -38,6 +38,7 @@ from sidecar.ranking.pipeline import (
 )
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.tokens import count_tokens
+from sidecar.retrieval.duplicates import Fingerprint
 from sidecar.retrieval.embedders import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
@@ -84,13 +85,13 @@ class Occasion:
             slots = 0
         return Limits(request.max_items, request.token_budget, slots, request.min_score)
 
-    def same(self, one: int, other: int) -> bool:
-        """True if two rows say the same."""
-        return self.snapshot.says_the_same(one, other)
+    def fingerprint(self, row: int) -> Fingerprint:
+        """What tells whether a row says the same as another."""
+        return self.snapshot.fingerprint(row)
 
 
 def random_packet_id() -> str:
-    """128 random bits."""
+    """A packet id that no one can guess: 128 random bits, as hexadecimal digits."""
     return secrets.token_hex(16)
 
 
@@ -155,6 +156,10 @@ class Ranker:
         """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left."""
         packet = self._store.get_packet(namespace, packet_id).packet
         return self._as_logged(packet, self._namespaces.get(namespace), None)
+
+    def snapshot(self, namespace: str) -> Snapshot:
+        """The namespace as it is now."""
+        return self._namespaces.get(namespace)
 
     def _again(self, request: RankRequest, known: Replayed) -> RankAnswer:
         """The answer to a request that was answered before. Of a caller's own list the store knows only ids, and of
@@ -247,7 +252,7 @@ class Ranker:
 
     def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
-        packed = pack(scored, limits, occasion.same)
+        packed = pack(scored, limits, occasion.fingerprint)
         drawn_from = Reserve()
         chance = chance_of(self._salt, packet_id, self._reserve.policy)
         if limits.slots:

@@ -50,17 +50,16 @@ def least_fit(settings: ReserveSettings, last_ranked_fit: float | None) -> float
 
 
 def distinct_members(
-    chunks: Iterable[Sequence[int]], size: int, says_the_same: Callable[[int], bool], admitted: Callable[[int], None]
+    rows: Iterable[int], size: int, says_the_same: Callable[[int], bool], admitted: Callable[[int], None]
 ) -> list[int]:
     """The first `size` rows that say the same as nothing admitted before, neither ranked nor in the pool."""
     members: list[int] = []
-    for chunk in chunks:
-        for row in chunk:
-            if len(members) >= size:
-                return members
-            if not says_the_same(row):
-                admitted(row)
-                members.append(row)
+    for row in rows:
+        if len(members) >= size:
+            break
+        if not says_the_same(row):
+            admitted(row)
+            members.append(row)
     return members
 
 

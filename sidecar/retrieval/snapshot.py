@@ -14,7 +14,7 @@ from sidecar.features.view import NO_TIME, Columns, TermMatch, TextMatches
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents
 from sidecar.retrieval.dates import days_off
-from sidecar.retrieval.duplicates import FINGERPRINTS, is_near_duplicate
+from sidecar.retrieval.duplicates import FINGERPRINTS, Fingerprint
 from sidecar.retrieval.embedders import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.lexical import inverse_document_frequency
@@ -114,11 +114,9 @@ class Snapshot:
             days_off=days_off(task, self.columns.create_time, self.columns.live),
         )
 
-    def says_the_same(self, one: int, other: int) -> bool:
-        """True if the texts of two rows are near-duplicates."""
-        return is_near_duplicate(
-            FINGERPRINTS.of(self.memories[one].content), FINGERPRINTS.of(self.memories[other].content)
-        )
+    def fingerprint(self, row: int) -> Fingerprint:
+        """What tells whether the text of a row is a near-duplicate of another's."""
+        return FINGERPRINTS.of(self.memories[row].content)
 
     def superseded_at(self, as_of_time: Micros, columns: Columns | None = None, unlinked: int | None = None) -> Mask:
         """True for rows that another memory replaces, directly or through a chain, and that is itself valid at

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.domain import LeftOutReason
-from sidecar.ranking.packing import Fill, by_score, fill, split_budget
+from sidecar.ranking.packing import ByScore, Fill, fill, split_budget
 
 
 def packed(sizes: list[int], places: int, budget: int | None, same: set[tuple[int, int]] | None = None) -> Fill:
@@ -16,7 +16,7 @@ def packed(sizes: list[int], places: int, budget: int | None, same: set[tuple[in
     admitted: list[int] = []
     pairs = same or set()
     return fill(
-        [np.arange(len(sizes))],
+        ByScore(np.arange(len(sizes)), -np.arange(len(sizes), dtype=float), [""] * len(sizes)),
         np.array(sizes, dtype=np.int64),
         places,
         budget,
@@ -100,7 +100,7 @@ def test_order_is_by_score_then_id(scores: list[float], data: st.DataObject) -> 
     """Chunks come highest score first, ties by id, each row once, however many tie at a chunk's edge."""
     ids = data.draw(st.permutations([f"m{i:03d}" for i in range(len(scores))]))
     rows = np.arange(len(scores))
-    got = [int(row) for chunk in by_score(rows, np.array(scores), ids) for row in chunk]
+    got = [int(row) for chunk in ByScore(rows, np.array(scores), ids) for row in chunk]
     assert got == sorted(rows.tolist(), key=lambda row: (-scores[row], ids[row]))
 
 

@@ -1,0 +1,103 @@
+"""The servers of the bench: our own as a process, and one that only echoes what a Rank answers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+from memoryranker.client import Client
+from memoryranker.v1 import ranker_pb2
+
+ECHO = "/bench.Echo/Rank"
+
+
+@contextlib.contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder whose sockets have short paths."""
+    with tempfile.TemporaryDirectory(prefix="mrb-") as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def server(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """`memory-ranker serve` over `folder`; yields its address once it is ready."""
+    listen = f"unix:{folder}/s.sock"
+    environment = {**os.environ, "HOME": str(folder)}
+    command = [sys.executable, "-m", "sidecar.cli", "serve", "--listen", listen, "--data", str(folder / "data"), *flags]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with Client(listen, timeout=120, wait_for_ready=True) as client:
+            client.status()
+        yield listen, process
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def serve_echo(listen: str, answer: bytes) -> None:
+    """Answers every call with the same bytes, on as many threads as our own server has. Runs until killed."""
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:
+            parsed = ranker_pb2.RankResponse.FromString(answer)
+            return grpc.unary_unary_rpc_method_handler(
+                lambda request, context: parsed,
+                request_deserializer=ranker_pb2.RankRequest.FromString,
+                response_serializer=ranker_pb2.RankResponse.SerializeToString,
+            )
+
+    echo = grpc.server(futures.ThreadPoolExecutor(4), handlers=[Handler()])
+    echo.add_insecure_port(listen)
+    echo.start()
+    echo.wait_for_termination()
+
+
+@contextlib.contextmanager
+def echo_server(folder: Path, answer: bytes) -> Iterator[str]:
+    """A process that echoes `answer`; yields its address once it is ready."""
+    listen, file = f"unix:{folder}/e.sock", folder / "answer.bin"
+    file.write_bytes(answer)
+    code = (
+        "import sys; from pathlib import Path; from tests.bench.servers import serve_echo; "
+        "serve_echo(sys.argv[1], Path(sys.argv[2]).read_bytes())"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, listen, str(file)], cwd=Path(__file__).parents[2])
+    try:
+        with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
+            grpc.channel_ready_future(channel).result(timeout=60)
+        yield listen
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def resident_bytes(process: subprocess.Popen[bytes]) -> int:
+    """Resident memory of a process, in bytes (Linux)."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError("the kernel tells no VmRSS")
+
+
+def seconds_to_serving(folder: Path, *flags: str) -> tuple[float, int]:
+    """Starts over a store that is there: seconds until the first answer, and the resident bytes then."""
+    start = time.perf_counter()
+    with server(folder, *flags) as (_, process):
+        return time.perf_counter() - start, resident_bytes(process)
+
+
+def seconds_of_bare_imports() -> float:
+    """How long a process takes that only imports what the server needs."""
+    code = "import numpy, grpc, faiss, wordllama, google.protobuf, grpc_health.v1.health, Stemmer, click, rich"
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    return time.perf_counter() - start
