@@ -129,6 +129,12 @@ class OverloadedError(RankerError):
         self.retry_after = retry_after
 
 
+class AnswerTooLargeError(RankerError):
+    """The answer does not fit into a message."""
+
+    reason = "ANSWER_TOO_LARGE"
+
+
 class DeadlineExceededError(RankerError):
     """The caller's deadline passed between two stages; nothing more was done."""
 

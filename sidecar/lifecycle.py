@@ -111,7 +111,7 @@ class Sidecar:
                 start_time=start_time,
             )
             server.serve(
-                RankerService(ranker, store, embedder.dimension, self._clock),
+                RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
                 MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes),
                 AdminService(store, weights, facts),
             )

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
 from sidecar import __version__
-from sidecar.errors import DeadlineExceededError, NotReadyError, OverloadedError, RankerError
+from sidecar.errors import DeadlineExceededError, NotReadyError, OverloadedError, RankerError, Violations
 from sidecar.rpc.pools import Pool
 from sidecar.rpc.status import abort, make_status, status_of
 
@@ -77,8 +78,11 @@ class Calls(grpc.ServerInterceptor):
 
     def _wrapped(self, inner: Handler, method: str) -> Handler:
         """`inner` with errors mapped, on the threads of its sort."""
-        codec = (inner.request_deserializer, inner.response_serializer)
         ours = method.startswith(OUR_METHODS)
+        read = inner.request_deserializer
+        if ours and not inner.request_streaming:
+            read = _reading(read)
+        codec = (read, inner.response_serializer)
         answering, streaming = (_answering, _streaming) if ours else (_passing, _passing)
         if inner.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(answering(inner.unary_unary, method), *codec)
@@ -112,9 +116,33 @@ class Calls(grpc.ServerInterceptor):
         return grpc.stream_unary_rpc_method_handler(refuse)
 
 
+class _Unreadable:
+    """Stands for a request that is no message of its kind."""
+
+
+def _reading(inner: Any) -> Callable[[bytes], Any]:
+    """Reads a request; grpcio itself would answer INTERNAL to one that it cannot read, and blame the server."""
+
+    def read(data: bytes) -> Any:
+        try:
+            return inner(data)
+        except DecodeError:
+            return _Unreadable()
+
+    return read
+
+
+def _check_readable(request: Any) -> None:
+    if isinstance(request, _Unreadable):
+        bad = Violations()
+        bad.add("request", "cannot be read: a text in it is not UTF-8, it nests too deep, or it is another message")
+        bad.raise_if_any()
+
+
 def _answering(inner: Any, method: str) -> Callable[..., Any]:
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
         try:
+            _check_readable(request)
             return inner(request, context)
         except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
             status = _status(error, method)
@@ -126,6 +154,7 @@ def _answering(inner: Any, method: str) -> Callable[..., Any]:
 def _streaming(inner: Any, method: str) -> Callable[..., Any]:
     def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
+            _check_readable(request)
             yield from inner(request, context)
             return
         except Exception as error:  # noqa: BLE001 - as above

@@ -62,8 +62,11 @@ def set_time(stamp: Timestamp, time: Micros) -> None:
 def fill_memories(
     targets: Sequence[types_pb2.Memory], memories: Sequence[Memory], *, with_embedding: bool = False
 ) -> None:
-    """Writes each memory into its message."""
+    """Writes each memory into its message. Of one without content, which was deleted since, only the id is known."""
     for target, memory, importance in zip(targets, memories, _importances(memories), strict=True):
+        if not memory.content:
+            target.id = memory.id
+            continue
         _fill_memory(target, memory, importance)
         if with_embedding and memory.embedding is not None:
             target.embedding = memory.embedding.astype("<f4").tobytes()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import grpc
+from google.protobuf.message import Message
 from memoryranker.v1 import feedback_pb2, ranker_pb2, ranker_pb2_grpc
 
 from sidecar.domain import Micros, Packet, RankRequest
-from sidecar.errors import Violations
+from sidecar.errors import AnswerTooLargeError, Violations
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.ranker import Ranker
 from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
@@ -28,25 +30,25 @@ from sidecar.rpc.validation import ID_BYTES, check_text, shown
 from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
+Response = TypeVar("Response", bound=Message)
+
 
 class RankerService(ranker_pb2_grpc.RankerServiceServicer):
     """Answers what `ranker.proto` says, from a ranker and the store behind it."""
 
-    def __init__(self, ranker: Ranker, store: Store, dimension: int, clock: Callable[[], Micros]) -> None:
+    def __init__(
+        self, ranker: Ranker, store: Store, dimension: int, clock: Callable[[], Micros], max_message_bytes: int
+    ) -> None:
         self._ranker = ranker
         self._store = store
         self._dimension = dimension
         self._clock = clock
+        self._max_bytes = max_message_bytes
 
     def Rank(self, request: ranker_pb2.RankRequest, context: grpc.ServicerContext) -> ranker_pb2.RankResponse:
         """The packet is committed before it is sent."""
         asked = read_rank(request, self._dimension, self._clock())
-        answer = self._ranker.rank(asked, deadline_check(context))
-        if answer.replayed and asked.candidates is not None:
-            # Nothing was stored of the caller's own list; but a retry brings it again.
-            own = {memory.key: memory for memory in asked.candidates}
-            answer = replace(answer, memories={**answer.memories, **own})
-        return write_rank(answer, request.explain)
+        return self._fitting(write_rank(self._ranker.rank(asked, deadline_check(context)), request.explain))
 
     def ReportUse(
         self, request: feedback_pb2.ReportUseRequest, context: grpc.ServicerContext
@@ -81,7 +83,7 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         )
         response.packet.replayed = False
         set_time(response.create_time, packet.create_time)
-        return response
+        return self._fitting(response)
 
     def RateMemory(
         self, request: feedback_pb2.RateMemoryRequest, context: grpc.ServicerContext
@@ -134,6 +136,16 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 raise AssertionError
         occasion = self._ranker.prepare(asked, check)
         return write_miss(explain_miss(occasion, memory_id, packet, check))
+
+    def _fitting(self, response: Response) -> Response:
+        """The answer itself. AnswerTooLargeError if no message holds it: grpc's own error would not say what to do."""
+        size = response.ByteSize()
+        if size > self._max_bytes:
+            raise AnswerTooLargeError(
+                f"the packet has {size:,} bytes, and a message at most {self._max_bytes:,}: ask for fewer max_items or "
+                "a smaller token_budget, or raise max_message_bytes on server and client"
+            )
+        return response
 
     def _asked_for(self, packet: Packet) -> RankRequest:
         """The request behind a packet, with the weights and the time that it was ranked with."""

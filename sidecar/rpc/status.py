@@ -32,6 +32,7 @@ _CODES: tuple[tuple[type[errors.RankerError], grpc.StatusCode], ...] = (
     (errors.RequestIdReusedError, Code.ALREADY_EXISTS),
     (errors.StoreFullError, Code.RESOURCE_EXHAUSTED),
     (errors.OverloadedError, Code.RESOURCE_EXHAUSTED),
+    (errors.AnswerTooLargeError, Code.RESOURCE_EXHAUSTED),
     (errors.DeadlineExceededError, Code.DEADLINE_EXCEEDED),
     (errors.StoreDamagedError, Code.DATA_LOSS),
     (errors.SchemaTooNewError, Code.FAILED_PRECONDITION),

@@ -22,7 +22,8 @@ NAMESPACE_BYTES = 128
 ID_BYTES = 256
 REQUEST_ID_BYTES = 128
 METADATA_BYTES = 16_384
-METADATA_DEPTH = 32
+METADATA_DEPTH = 16
+"""Protobuf itself reads no more than some 30 levels: below that the error is ours, and says where."""
 # 1900-01-01 and 2201-01-01, in seconds since 1970-01-01 UTC.
 FIRST_SECOND = -2_208_988_800
 END_SECOND = 7_289_654_400
@@ -56,9 +57,9 @@ def check_visible(bad: Violations, path: str, value: str) -> None:
 
 
 def check_texts(bad: Violations, path: str, values: Sequence[str], count: int, least: int, most: int) -> None:
-    """Bounds a list in its length, and each text in it."""
+    """Bounds a list in its length, and each text in it. Of one that is too long its length alone is told."""
     check_count(bad, path, len(values), 0, count)
-    for i, value in enumerate(values):
+    for i, value in enumerate(values if len(values) <= count else ()):
         check_text(bad, f"{path}[{i}]", value, least, most)
 
 
@@ -112,14 +113,19 @@ def read_vector(bad: Violations, path: str, data: bytes, dimension: int) -> NDAr
 
 
 def read_struct(bad: Violations, path: str, struct: Struct) -> dict[str, Any]:
-    """Plain data from a Struct: finite numbers, no NUL, at most 32 levels deep and 16 KiB as JSON."""
+    """Plain data from a Struct: finite numbers, no NUL, at most 16 levels deep and 16 KiB as JSON."""
     before = len(bad.found)
-    data = {key: _read_value(bad, f"{path}.{key}", value, 1) for key, value in _members(bad, path, struct)}
+    data = {key: _read_value(bad, _inside(path, key), value, 1) for key, value in _members(bad, path, struct)}
     if len(bad.found) == before:
         size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode())
         if size > METADATA_BYTES:
             bad.add(path, f"has {size:,} bytes as JSON; must have at most {METADATA_BYTES:,}")
     return data
+
+
+def _inside(path: str, key: str) -> str:
+    """The path of a member. A key may have megabytes, and thousands of members may lie under it."""
+    return f"{path}.{key if len(key) <= 64 else key[:63] + '…'}"
 
 
 def _members(bad: Violations, path: str, struct: Struct) -> list[tuple[str, Value]]:
@@ -131,7 +137,7 @@ def _members(bad: Violations, path: str, struct: Struct) -> list[tuple[str, Valu
 
 def _read_value(bad: Violations, path: str, value: Value, depth: int) -> Any:
     if depth > METADATA_DEPTH:
-        bad.add(path[:200], f"lies more than {METADATA_DEPTH} levels deep; send it flatter")
+        bad.add(path, f"lies more than {METADATA_DEPTH} levels deep; send it flatter")
         return None
     match value.WhichOneof("kind"):
         case "number_value":
@@ -146,7 +152,7 @@ def _read_value(bad: Violations, path: str, value: Value, depth: int) -> Any:
             return value.bool_value
         case "struct_value":
             members = _members(bad, path, value.struct_value)
-            return {key: _read_value(bad, f"{path}.{key}", each, depth + 1) for key, each in members}
+            return {key: _read_value(bad, _inside(path, key), each, depth + 1) for key, each in members}
         case "list_value":
             return [_read_value(bad, f"{path}[{i}]", v, depth + 1) for i, v in enumerate(value.list_value.values)]
         case _:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar, Unpack
@@ -50,6 +51,9 @@ __all__ = [
 
 Response = TypeVar("Response")
 
+_LOADING_PAUSE = 0.1
+"""Seconds between two looks whether a server that is up has loaded its memories."""
+
 # Safe to send twice: reads, and what carries a request_id.
 _RETRIED = {
     "RankerService": ("Rank", "ReportUse", "ReportOutput", "RateMemory", "GetPacket", "ExplainMiss"),
@@ -77,7 +81,8 @@ _SERVICE_CONFIG = {
                 "initialBackoff": "0.05s",
                 "maxBackoff": "1s",
                 "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                # CANCELLED: what grpc makes of a call that crosses a stopping server's goodbye.
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ]
@@ -337,14 +342,16 @@ class Client:
     def _call(
         self, method: grpc.UnaryUnaryMultiCallable[Any, Response], request: object, timeout: float | None
     ) -> Response:
-        try:
-            return method(
-                request,
-                timeout=self._timeout if timeout is None else timeout,
-                wait_for_ready=self._wait_for_ready or None,
-            )
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, self.address) from error
+        end = time.monotonic() + (self._timeout if timeout is None else timeout)
+        while True:
+            try:
+                return method(request, timeout=end - time.monotonic(), wait_for_ready=self._wait_for_ready or None)
+            except grpc.RpcError as error:
+                refusal = from_rpc_error(error, self.address)
+                is_loading = self._wait_for_ready and refusal.reason == "NOT_READY"
+                if not is_loading or time.monotonic() + _LOADING_PAUSE > end:
+                    raise refusal from error
+            time.sleep(_LOADING_PAUSE)
 
 
 def _new_id() -> str:
