@@ -64,8 +64,10 @@ class Sidecar:
         settings: Settings,
         clock: Callable[[], Micros] = now,
         new_packet_id: Callable[[], str] = random_packet_id,
+        make_embedder: Callable[[str], Embedder] = make_embedder,
     ) -> None:
         self._settings = settings
+        self._make_embedder = make_embedder
         self._clock = clock
         self._new_packet_id = new_packet_id
         self._open = ExitStack()
@@ -85,7 +87,7 @@ class Sidecar:
         settings, start_time = self._settings, self._clock()
         with ExitStack() as undo:
             weights = _weights(settings)
-            embedder = make_embedder(settings.embedder)
+            embedder = self._make_embedder(settings.embedder)
             self._server = server = Server(settings)
             undo.callback(server.close)
             store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -58,10 +58,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, **flags: object) -> Iterator[Running]:
-    """A whole server with its store and socket in `folder`, stopped at the end. Flags are settings."""
+def running(folder: Path, make: Callable[[Settings], Sidecar] = Sidecar, **flags: object) -> Iterator[Running]:
+    """A whole server with its store and socket in `folder`, stopped at the end. Flags are settings; `make` may give the
+    server another clock or embedder."""
     settings = settings_for(f"unix:{folder}/socket", data=folder / "data", **flags)
-    with Sidecar(settings) as sidecar, Client(sidecar.listen, timeout=30) as client:
+    with make(settings) as sidecar, Client(sidecar.listen, timeout=30) as client:
         yield Running(sidecar, client, sidecar.listen, folder)
 
 

@@ -7,7 +7,7 @@ on its own, so that a bad one is refused alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memoryranker.v1 import feedback_pb2, memory_pb2, ranker_pb2, types_pb2
@@ -135,9 +135,11 @@ def read_memory(bad: Violations, path: str, message: types_pb2.Memory, dimension
 def read_changes(bad: Violations, request: memory_pb2.UpdateMemoryRequest, dimension: int) -> dict[str, Any]:
     """The fields that an update names, by name; those that it clears have their defaults."""
     named = types_pb2.Memory()
-    if not request.update_mask.paths:
+    paths = list(dict.fromkeys(request.update_mask.paths))
+    if not paths:
         bad.add("update_mask", f"is empty; must name at least one of {', '.join(FIELDS)}")
-    for i, name in enumerate(request.update_mask.paths):
+    check_count(bad, "update_mask.paths", len(paths), 0, MAX_NAMED)
+    for i, name in enumerate(paths[:MAX_NAMED]):
         if name not in FIELDS:
             bad.add(f"update_mask.paths[{i}]", f"is {shown(name)}; must be one of {', '.join(FIELDS)}")
         elif name == "tags":
@@ -148,7 +150,7 @@ def read_changes(bad: Violations, request: memory_pb2.UpdateMemoryRequest, dimen
         elif name not in _PRESENT or request.memory.HasField(name):
             setattr(named, name, getattr(request.memory, name))
     changes = read_fields(bad, "memory", named, dimension)
-    for name in request.update_mask.paths:
+    for name in paths:
         if name in ("content", "create_time") and name not in changes:
             bad.add(f"memory.{name}", "is unset; it can be changed and not cleared")
         elif name in FIELDS:
@@ -351,13 +353,14 @@ def _weights(bad: Violations, choice: types_pb2.WeightsChoice) -> tuple[str, Wei
 
 
 def _candidates(
-    bad: Violations, messages: Iterable[types_pb2.Memory], dimension: int, now: Micros
+    bad: Violations, messages: Sequence[types_pb2.Memory], dimension: int, now: Micros
 ) -> tuple[Memory, ...]:
     """A caller's own list. Keys are negative, so that none is ever taken for a stored memory's, and go by the id, so
     that a session's next packet knows what stood in a reserved slot, wherever it stands in the list."""
     candidates: list[Memory] = []
     places: dict[str, int] = {}
-    for i, message in enumerate(messages):
+    check_count(bad, "candidates", len(messages), 0, MAX_CANDIDATES)
+    for i, message in enumerate(messages[:MAX_CANDIDATES]):
         path = f"candidates[{i}]"
         given = read_memory(bad, path, message, dimension)
         if places.setdefault(message.id, i) != i:
@@ -368,7 +371,6 @@ def _candidates(
             "tokens": given.get("token_count") or count_tokens(message.content),
         }
         candidates.append(Memory(id=message.id, key=_own_key(message.id), **{**defaults, **given}))
-    check_count(bad, "candidates", len(candidates), 0, MAX_CANDIDATES)
     return tuple(candidates)
 
 

@@ -24,6 +24,8 @@ from sidecar.rpc.status import abort, make_status, status_of
 logger = logging.getLogger(__name__)
 
 OUR_METHODS = "/memoryranker.v1."
+EMBEDDING = frozenset({"Rank", "ExplainMiss", "UpsertMemories", "UpdateMemory", "ScoreImportance"})
+"""Calls that may wait for an embedder. All others have threads of their own, so that it never holds up a report."""
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
@@ -40,8 +42,9 @@ def deadline_check(context: grpc.ServicerContext) -> Callable[[], None]:
 class Calls(grpc.ServerInterceptor):
     """Chooses a call's threads and turns its errors into statuses."""
 
-    def __init__(self, calls: Pool, streams: Pool, moments: Pool) -> None:
+    def __init__(self, calls: Pool, short: Pool, streams: Pool, moments: Pool) -> None:
         self._calls = calls
+        self._short = short
         self._streams = streams
         self._moments = moments
         self._ready = False
@@ -72,7 +75,7 @@ class Calls(grpc.ServerInterceptor):
         return handler
 
     def _pool_of(self, handler: Handler) -> Pool:
-        behaviour = handler.unary_stream or handler.stream_stream or handler.stream_unary
+        behaviour = handler.unary_unary or handler.unary_stream or handler.stream_stream or handler.stream_unary
         pool: Pool = getattr(behaviour, "experimental_thread_pool", self._calls)
         return pool
 
@@ -85,7 +88,12 @@ class Calls(grpc.ServerInterceptor):
         codec = (read, inner.response_serializer)
         answering, streaming = (_answering, _streaming) if ours else (_passing, _passing)
         if inner.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(answering(inner.unary_unary, method), *codec)
+            answer = answering(inner.unary_unary, method)
+            if not ours:  # a check of health must be answered whatever calls there are
+                answer.experimental_thread_pool = self._moments
+            elif method.rpartition("/")[2] not in EMBEDDING:
+                answer.experimental_thread_pool = self._short
+            return grpc.unary_unary_rpc_method_handler(answer, *codec)
         if inner.stream_unary is not None:
             return grpc.stream_unary_rpc_method_handler(
                 self._on_streams(answering(inner.stream_unary, method), inner.stream_unary), *codec
@@ -139,7 +147,7 @@ def _check_readable(request: Any) -> None:
         bad.raise_if_any()
 
 
-def _answering(inner: Any, method: str) -> Callable[..., Any]:
+def _answering(inner: Any, method: str) -> Any:
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             _check_readable(request)
@@ -151,7 +159,7 @@ def _answering(inner: Any, method: str) -> Callable[..., Any]:
     return answer
 
 
-def _streaming(inner: Any, method: str) -> Callable[..., Any]:
+def _streaming(inner: Any, method: str) -> Any:
     def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
             _check_readable(request)
@@ -164,7 +172,7 @@ def _streaming(inner: Any, method: str) -> Callable[..., Any]:
     return stream
 
 
-def _passing(inner: Any, _: str) -> Callable[..., Any]:
+def _passing(inner: Any, _: str) -> Any:
     """A function of our own around another's, so that attributes set on it stay with this server."""
 
     def passing(*args: Any) -> Any:

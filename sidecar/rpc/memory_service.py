@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -29,6 +29,8 @@ from sidecar.rpc.paging import make_token, read_token
 from sidecar.rpc.replay import answer_of, once_of
 from sidecar.rpc.status import ITEM_BYTES, status_of
 from sidecar.rpc.validation import check_count, check_range, check_text, shown
+from sidecar.store.memories import Derived
+from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
 MAX_BATCH = 1_000
@@ -93,10 +95,10 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             return answer_of(memory_pb2.UpsertMemoriesResponse, known, write)
         old = self._store.get_many(namespace, list(good))
         check()
-        self._complete((fields, old.get(memory_id)) for memory_id, (_, fields) in good.items())
-        check()
         patches = [(memory_id, fields) for memory_id, (_, fields) in good.items()]
-        done = self._store.upsert(namespace, patches, self._clock(), once)
+        derived = self._derive(patches, old)
+        check()
+        done = self._store.upsert(namespace, patches, self._clock(), once, derived)
         return answer_of(memory_pb2.UpsertMemoriesResponse, done, write)
 
     def GetMemory(
@@ -141,7 +143,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
     def UpdateMemory(
         self, request: memory_pb2.UpdateMemoryRequest, context: grpc.ServicerContext
     ) -> memory_pb2.UpdateMemoryResponse:
-        """A new content is embedded and counted before the write."""
+        """A new content is embedded and counted before the write. A retry shows the memory as it is by then: no text is
+        kept for retries."""
         check = deadline_check(context)
         bad = Violations()
         namespace = read_namespace(bad, request.namespace)
@@ -151,20 +154,23 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         bad.raise_if_any()
 
         def write(done: tuple[Memory, int]) -> memory_pb2.UpdateMemoryResponse:
-            response = memory_pb2.UpdateMemoryResponse(score_version=done[1])
-            fill_memories([response.memory], [done[0]])
+            return memory_pb2.UpdateMemoryResponse(score_version=done[1])
+
+        def answer(done: tuple[Memory, int] | Replayed) -> memory_pb2.UpdateMemoryResponse:
+            response = answer_of(memory_pb2.UpdateMemoryResponse, done, write)
+            memory = self._store.get(namespace, memory_id) if isinstance(done, Replayed) else done[0]
+            fill_memories([response.memory], [memory])
             return response
 
         once = once_of("UpdateMemory", request, write)
         if once is not None and (known := self._store.answered(namespace, once, self._clock())):
-            return answer_of(memory_pb2.UpdateMemoryResponse, known, write)
+            return answer(known)
+        derived: Mapping[str, Derived] = {}
         if {"content", "token_count", "embedding"} & changes.keys():
-            old = self._store.get(namespace, memory_id)
-            changes.setdefault("content", old.content)
-            self._complete([(changes, old)])
+            derived = self._derive([(memory_id, changes)], {memory_id: self._store.get(namespace, memory_id)})
             check()
-        done = self._store.update(namespace, memory_id, changes, self._clock(), once)
-        return answer_of(memory_pb2.UpdateMemoryResponse, done, write)
+        done = self._store.update(namespace, memory_id, changes, self._clock(), once, derived.get(memory_id))
+        return answer(done)
 
     def DeleteMemories(
         self, request: memory_pb2.DeleteMemoriesRequest, context: grpc.ServicerContext
@@ -220,25 +226,41 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             response.next_page_token = make_token(of, found[size - 1].namespace)
         return response
 
-    def _complete(self, writes: Iterable[tuple[dict[str, Any], Memory | None]]) -> None:
-        """Adds to each write what follows from its content: tokens and vector. Of an unchanged content both stay.
+    def _derive(self, patches: Iterable[tuple[str, dict[str, Any]]], old: Mapping[str, Memory]) -> dict[str, Derived]:
+        """Tokens and vector that follow from each patch's content, or from the memory's where a patch clears them.
 
-        All that belongs to a content is written with it, so that two writers at once cannot mix theirs.
+        `old` has the memories as they were read. A content that stays keeps its vector.
         """
-        unembedded: list[dict[str, Any]] = []
-        for fields, old in writes:
-            kept = old if old is not None and old.content == fields["content"] else None
-            if "token_count" not in fields:
-                fields["token_count"] = None if kept is None else kept.token_count
-            fields["tokens"] = fields["token_count"] or count_tokens(fields["content"])
-            if "embedding" not in fields and kept is not None:
-                fields["embedding"] = kept.embedding
-            if fields.get("embedding") is None and self._embedder.dimension:
-                unembedded.append(fields)
+        derived: dict[str, Derived] = {}
+        unembedded: list[tuple[dict[str, Any], str]] = []
+        surely: list[tuple[dict[str, Any], dict[str, Any], set[str]]] = []
+        for memory_id, patch in patches:
+            known, is_written = old.get(memory_id), "content" in patch
+            content = patch["content"] if is_written else old[memory_id].content
+            cleared = {name for name in ("token_count", "embedding") if name in patch and patch[name] is None}
+            fields: dict[str, Any] = {}
+            if patch.get("token_count"):
+                patch["tokens"] = patch["token_count"]
+            elif is_written or "token_count" in cleared:
+                fields |= {"token_count": None, "tokens": count_tokens(content)}
+            if "embedding" in cleared or (is_written and "embedding" not in patch):
+                stays = known is not None and known.content == content and "embedding" not in cleared
+                fields["embedding"] = known.embedding if known is not None and stays else None
+                if fields["embedding"] is None and self._embedder.dimension:
+                    unembedded.append((fields, content))
+            derived[memory_id] = Derived(content, fields)
+            if is_written:
+                surely.append((patch, fields, cleared | ({"tokens"} if "token_count" in cleared else set())))
+            else:
+                for name in cleared:
+                    del patch[name]
         if unembedded:
-            vectors = self._embedder.embed([fields["content"] for fields in unembedded])
-            for fields, vector in zip(unembedded, vectors, strict=True):
+            vectors = self._embedder.embed([content for _, content in unembedded])
+            for (fields, _), vector in zip(unembedded, vectors, strict=True):
                 fields["embedding"] = vector
+        for patch, fields, names in surely:  # cleared beside a content: set whether or not the content is new
+            patch.update({name: fields[name] for name in names})
+        return derived
 
     def _listed(self, namespace: str, wanted: Filter, after: str, size: int) -> tuple[Sequence[Memory], str]:
         """A page, and the id that it ends with; "" for the last page."""

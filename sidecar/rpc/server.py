@@ -31,6 +31,7 @@ class Server:
         """Claims the address and starts. Raises StoreLockedError or ListenError if the address cannot be had."""
         self._pools = (
             Pool("calls", settings.threads, MAX_WAITING),
+            Pool("short calls", settings.threads, MAX_WAITING),
             Pool("long streams", settings.streams, 0),
             Pool("moments", 2, math.inf),
         )

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sidecar.errors import StoreLockedError, StoreUnavailableError
+from sidecar.errors import StoreDamagedError, StoreLockedError, StoreUnavailableError
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {
@@ -19,13 +19,17 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """File systems on which SQLite's write-ahead log is unsafe: its index is shared memory of one machine."""
 
+_MADE = b"memories.db was made\n"
+"""Second line of the lock file, below the holder's pid."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
-    """The paths of a store and the lock that is held on it."""
+    """The paths of a store and the lock that is held on it. `was_made`: a database was made here before."""
 
     folder: Path
     lock: int
+    was_made: bool
 
     @property
     def database(self) -> Path:
@@ -40,6 +44,19 @@ class StoreFiles:
     def sizes(self) -> tuple[int, int]:
         """Bytes of the database and of its write-ahead log."""
         return _size(self.database), _size(self.wal)
+
+    def check_there(self) -> None:
+        """Raises StoreDamagedError if there was a database and it is gone: SQLite would quietly begin a new one."""
+        if self.was_made and not self.sizes()[0]:
+            raise StoreDamagedError(
+                f"{self.database} is {'empty' if self.database.exists() else 'missing'}, and there was a store in it;"
+                f" put it back, restore a backup, or remove {self.folder / 'lock'} to begin with an empty store"
+            )
+
+    def note_made(self) -> None:
+        """Remembers that there is a database from now on."""
+        os.pwrite(self.lock, _lines(is_made=True), 0)
+        sync_file(self.lock)
 
     def release(self) -> None:
         """Gives the lock back."""
@@ -62,10 +79,11 @@ def claim(folder: Path) -> StoreFiles:
     try:
         _refuse_network(folder)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.truncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        was_made = os.pread(lock, 64, 0).endswith(_MADE)
+        # Never shorter in between: who is killed here must not make the store forget that it was made.
+        os.truncate(lock, os.pwrite(lock, _lines(is_made=was_made), 0))
     except BlockingIOError:
-        holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip() or "unknown"
+        holder = os.pread(lock, 64, 0).partition(b"\n")[0].decode("ascii", "replace").strip() or "unknown"
         os.close(lock)
         raise StoreLockedError(
             f"the store in {folder} is in use by the process with pid {holder}; talk to that server, stop it, or name"
@@ -76,7 +94,7 @@ def claim(folder: Path) -> StoreFiles:
     except BaseException:
         os.close(lock)
         raise
-    return StoreFiles(folder, lock)
+    return StoreFiles(folder, lock, was_made)
 
 
 def sync_file(descriptor: int) -> None:
@@ -110,6 +128,11 @@ def file_system(folder: Path, mountinfo: str) -> str:
         if len(mount) >= best and (target == mount or target.startswith(mount.rstrip("/") + "/")):
             best, found = len(mount), kinds[0]
     return found
+
+
+def _lines(*, is_made: bool) -> bytes:
+    """What the lock file says: who holds it, padded so that one pid replaces another, and whether there is a store."""
+    return f"{os.getpid():<10}\n".encode() + (_MADE if is_made else b"")
 
 
 def _refuse_network(folder: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sidecar.domain import Change, Memory, Micros, Rating, WriteOutcome
 from sidecar.errors import MemoryNotFoundError
 from sidecar.store import meta
-from sidecar.store.requests import forget_memory
 from sidecar.store.rows import INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
 from sidecar.store.writer import Done
 
@@ -19,12 +18,35 @@ Patch = tuple[str, Mapping[str, Any]]
 """A memory's id and the fields of `domain.Memory` that are set."""
 
 
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Fields that follow from a content, such as its vector: worked out before the write, when nobody knows yet which
+    content will stand by then.
+
+    A patch with a content takes them if that content is new to the memory; one without takes them if the memory's
+    content still is the one that they follow from. So no two writers mix what belongs to two contents, and none undoes
+    what the other wrote. What the patch itself sets goes first.
+    """
+
+    content: str
+    fields: Mapping[str, Any]
+
+    def added_to(self, patch: Mapping[str, Any], old: Memory | None) -> Mapping[str, Any]:
+        """The patch, with the derived fields where they apply. `old` is the memory as it stands in the store."""
+        stands = old is not None and old.content == self.content
+        return {**self.fields, **patch} if ("content" in patch) != stands else patch
+
+
 def upsert(
-    connection: sqlite3.Connection, namespace: str, patches: Sequence[Patch], now: Micros
+    connection: sqlite3.Connection,
+    namespace: str,
+    patches: Sequence[Patch],
+    now: Micros,
+    derived: Mapping[str, Derived],
 ) -> Done[tuple[list[tuple[WriteOutcome, Memory]], int]]:
     """Writes memories, new or over old ones; what a patch leaves out keeps its value, or takes the default.
 
-    Returns each outcome with the memory as it is now, and the score version after it.
+    `derived` is by memory id. Returns each outcome with the memory as it is now, and the score version after it.
     """
     results: list[tuple[WriteOutcome, Memory]] = []
     changed: dict[int, Memory] = {}
@@ -32,6 +54,8 @@ def upsert(
     erased = False
     for memory_id, fields in patches:
         old = find(connection, namespace, memory_id)
+        if memory_id in derived:
+            fields = derived[memory_id].added_to(fields, old)
         if old is None:
             memory = _insert(connection, namespace, memory_id, fields, now)
             outcome = WriteOutcome.CREATED
@@ -50,13 +74,19 @@ def upsert(
 
 
 def update(
-    connection: sqlite3.Connection, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros
+    connection: sqlite3.Connection,
+    namespace: str,
+    memory_id: str,
+    fields: Mapping[str, Any],
+    now: Micros,
+    derived: Derived | None,
 ) -> Done[tuple[Memory, int]]:
     """Changes the given fields of one memory. Returns it with the score version after it.
 
     Raises MemoryNotFoundError.
     """
-    outcome, memory = _overwrite(connection, get(connection, namespace, memory_id), fields, now)
+    old = get(connection, namespace, memory_id)
+    outcome, memory = _overwrite(connection, old, derived.added_to(fields, old) if derived else fields, now)
     if outcome is WriteOutcome.UNCHANGED:
         return Done((memory, score_version(connection, namespace)))
     version = bump(connection, namespace, write_time=now)
@@ -82,7 +112,6 @@ def delete(
     for key in keys:
         for table in ("ratings", "session_uses", "agent_uses"):
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
-        forget_memory(connection, key)
     if not keys:
         return Done((found, score_version(connection, namespace)))
     version = bump(connection, namespace, created=-len(keys), write_time=now)

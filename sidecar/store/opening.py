@@ -66,6 +66,7 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Call
     descriptors: list[int] = []
     connection: sqlite3.Connection | None = None
     try:
+        files.check_there()
         # Opened before SQLite opens it and closed after: closing it any earlier would drop SQLite's locks.
         database = os.open(files.database, os.O_RDWR | os.O_CREAT, 0o600)
         descriptors.append(database)
@@ -75,6 +76,7 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Call
         wal = os.open(files.wal, os.O_RDONLY)
         descriptors.append(wal)
         sync(wal)
+        files.note_made()
         sync_folder(folder)
         connection.execute("PRAGMA synchronous = NORMAL")
         limits, max_pages = _within(quota_bytes, limits, connection)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sidecar.domain import DAY, Micros
-from sidecar.errors import MemoryNotFoundError, RequestIdReusedError
+from sidecar.errors import RequestIdReusedError
 from sidecar.store.writer import Done, Work
 
 KEPT_FOR: Micros = DAY
@@ -24,7 +24,7 @@ class Once:
     """Who asks, so that a retry is known: request ids are scoped to namespace and method.
 
     `payload_hash` is of the request without its request id; `encode` makes the bytes that a retry is answered with,
-    from the result of the call.
+    from the result of the call. They must not hold the text of a memory: nobody would delete it with the memory.
     """
 
     method: str
@@ -40,13 +40,10 @@ class Replayed:
     response: bytes
 
 
-def once_only(
-    namespace: str, once: Once | None, now: Micros, work: Work[R], memory_key: Callable[[R], int] | None = None
-) -> Work[R | Replayed]:
+def once_only(namespace: str, once: Once | None, now: Micros, work: Work[R]) -> Work[R | Replayed]:
     """`work` that is done at most once for the request id, and remembered in the same transaction.
 
-    `memory_key` names the memory whose text the response holds, if any. The work raises RequestIdReusedError if the id
-    came with another payload, MemoryNotFoundError if the text of the answer was deleted since.
+    The work raises RequestIdReusedError if the id came with another payload.
     """
 
     def run(connection: sqlite3.Connection) -> Done[R | Replayed]:
@@ -56,11 +53,10 @@ def once_only(
         if found is not None:
             return Done(found)
         done = work(connection)
-        key = None if memory_key is None else memory_key(done.value)
         connection.execute(
-            "INSERT OR REPLACE INTO requests (namespace, method, request_id, payload_hash, create_time, memory_key,"
-            " response) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (namespace, once.method, once.request_id, once.payload_hash, now, key, once.encode(done.value)),
+            "INSERT OR REPLACE INTO requests (namespace, method, request_id, payload_hash, create_time, response)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (namespace, once.method, once.request_id, once.payload_hash, now, once.encode(done.value)),
         )
         connection.execute(
             "DELETE FROM requests WHERE (namespace, method, request_id) IN (SELECT namespace, method, request_id FROM"
@@ -85,13 +81,4 @@ def find(connection: sqlite3.Connection, namespace: str, once: Once, now: Micros
         raise RequestIdReusedError(
             f"request_id: {once.request_id!r} was used within 24 hours for another {once.method}; send a new one"
         )
-    if row[1] is None:
-        raise MemoryNotFoundError(
-            f"request_id: what {once.request_id!r} was answered with is gone, as its memory was deleted since"
-        )
     return Replayed(row[1])
-
-
-def forget_memory(connection: sqlite3.Connection, memory_key: int) -> None:
-    """Drops the answers that hold the text of a memory."""
-    connection.execute("UPDATE requests SET response = NULL WHERE memory_key = ?", (memory_key,))

@@ -221,7 +221,6 @@ _FIRST: Migration = (
         run TEXT NOT NULL
     )
     """,
-    # memory_key is set where the response holds a memory's text, which must go with the memory.
     """
     CREATE TABLE requests (
         namespace TEXT NOT NULL,
@@ -229,13 +228,11 @@ _FIRST: Migration = (
         request_id TEXT NOT NULL,
         payload_hash BLOB NOT NULL,
         create_time INTEGER NOT NULL,
-        memory_key INTEGER,
-        response BLOB,
+        response BLOB NOT NULL,
         PRIMARY KEY (namespace, method, request_id)
     )
     """,
     "CREATE INDEX requests_by_time ON requests (create_time)",
-    "CREATE INDEX requests_by_memory ON requests (memory_key) WHERE memory_key IS NOT NULL",
 )
 
 MIGRATIONS: Sequence[Migration] = (_FIRST,)

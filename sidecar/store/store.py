@@ -114,27 +114,39 @@ class Store:
     # Memories
 
     def upsert(
-        self, namespace: str, patches: Sequence[memories.Patch], now: Micros, once: Once | None = None
+        self,
+        namespace: str,
+        patches: Sequence[memories.Patch],
+        now: Micros,
+        once: Once | None = None,
+        derived: Mapping[str, memories.Derived] | None = None,
     ) -> tuple[list[tuple[WriteOutcome, Memory]], int] | Replayed:
         """Writes memories: (id, fields by the names of `domain.Memory`), where fields that are left out keep their
-        value, or take the default on a new memory (create_time: `now`).
+        value, or take the default on a new memory (create_time: `now`). `derived` has, by memory id, what follows from
+        a content.
 
         Returns each outcome with the memory as it is now, and the namespace's score version after it.
         """
         return self._writer.submit(
-            once_only(namespace, once, now, lambda db: memories.upsert(db, namespace, patches, now)), durable=True
+            once_only(namespace, once, now, lambda db: memories.upsert(db, namespace, patches, now, derived or {})),
+            durable=True,
         )
 
     def update(
-        self, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros, once: Once | None = None
+        self,
+        namespace: str,
+        memory_id: str,
+        fields: Mapping[str, Any],
+        now: Micros,
+        once: Once | None = None,
+        derived: memories.Derived | None = None,
     ) -> tuple[Memory, int] | Replayed:
-        """Sets fields of one memory. Returns it with the score version after it. Raises MemoryNotFoundError."""
+        """Sets fields of one memory, with those `derived` from its content. Returns it with the score version after it.
+
+        Raises MemoryNotFoundError.
+        """
         work = once_only(
-            namespace,
-            once,
-            now,
-            lambda db: memories.update(db, namespace, memory_id, fields, now),
-            memory_key=lambda result: result[0].key,
+            namespace, once, now, lambda db: memories.update(db, namespace, memory_id, fields, now, derived)
         )
         return self._writer.submit(work, durable=True)
 
