@@ -145,14 +145,7 @@ class Settings:
         default="default",
         metadata=_about(_TEXT, "name of the weights that serve; weights.active beside [weights.NAME]"),
     )
-    threads: int = field(
-        default=4,
-        metadata=_about(
-            _whole(1, 64),
-            "calls that are worked on at a time, and as many again that need no vectors",
-            "threads",
-        ),
-    )
+    threads: int = field(default=4, metadata=_about(_whole(1, 64), "calls that are worked on at a time", "threads"))
     streams: int = field(
         default=72,
         metadata=_about(_whole(1, 1024), "long streams at a time; they never take the threads of calls", "threads"),
@@ -164,10 +157,6 @@ class Settings:
     drain_seconds: float = field(
         default=10.0,
         metadata=_about(_number(0, 600), "how long running calls may take to finish when the server stops", "seconds"),
-    )
-    near_duplicate_threshold: float = field(
-        default=0.95,
-        metadata=_about(_number(0, 1), "similarity from which two memories say the same, so that a packet holds one"),
     )
     reserve_min_reported_sessions: int = field(
         default=5,
@@ -186,14 +175,6 @@ class Settings:
     reserve_fit_share: float = field(
         default=0.6,
         metadata=_about(_number(0, 1), "least task fit of a reserved memory, as a share of the last ranked one's"),
-    )
-    report_window_hours: float = field(
-        default=24.0,
-        metadata=_about(_number(0.01, 8760), "how long a packet waits for a report before it is unreported", "hours"),
-    )
-    use_agent_session_cap: int = field(
-        default=20,
-        metadata=_about(_whole(1, 1_000_000), "sessions of one agent that count for one memory's use rate", "sessions"),
     )
     quota_bytes: int = field(
         default=0,

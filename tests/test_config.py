@@ -89,7 +89,7 @@ def test_an_unknown_variable_suggests_the_nearest() -> None:
         ("threads", "2.5"),
         ("drain_seconds", "nan"),
         ("drain_seconds", "-1"),
-        ("near_duplicate_threshold", "1.01"),
+        ("reserve_fit_share", "1.01"),
         ("embedder", "gpt"),
         ("log_level", "INFO"),
         ("weights", " "),
