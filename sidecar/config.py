@@ -145,7 +145,12 @@ class Settings:
         default="default",
         metadata=_about(_TEXT, "name of the weights that serve; weights.active beside [weights.NAME]"),
     )
-    threads: int = field(default=4, metadata=_about(_whole(1, 64), "calls that are worked on at a time", "threads"))
+    threads: int = field(
+        default=4,
+        metadata=_about(
+            _whole(1, 64), "calls that are worked on at a time, and as many again that need no vectors", "threads"
+        ),
+    )
     streams: int = field(
         default=72,
         metadata=_about(_whole(1, 1024), "long streams at a time; they never take the threads of calls", "threads"),
