@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar import __version__
-from sidecar.cli import demo, feedback, memories, put, ranking, serve, settings, status
+from sidecar.cli import demo, feedback, memories, put, ranking, report_output, serve, settings, status
 from sidecar.cli.failures import MEANINGS, ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ for command in (
     put.put,
     ranking.rank,
     feedback.report_use,
+    report_output.report_output,
     feedback.rate,
     ranking.why,
     ranking.packet,

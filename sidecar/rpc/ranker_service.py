@@ -12,6 +12,8 @@ from memoryranker.v1 import feedback_pb2, ranker_pb2, ranker_pb2_grpc
 
 from sidecar.domain import Micros, Packet, RankRequest
 from sidecar.errors import AnswerTooLargeError, Violations
+from sidecar.feedback.matching import PRIOR
+from sidecar.feedback.output import find_output, reports_of
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.ranker import Ranker
 from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
@@ -26,7 +28,9 @@ from sidecar.rpc.outgoing import (
     write_uses,
 )
 from sidecar.rpc.replay import answer_of, once_of
+from sidecar.rpc.report_output import check_shown, name_handles, read_output, task_of, write_found
 from sidecar.rpc.validation import ID_BYTES, check_text, shown
+from sidecar.store.reports import ReportOutcome
 from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
@@ -60,6 +64,33 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             feedback_pb2.ReportUseResponse, done := self._store.report(report, self._clock(), once), write_report
         )
         response.replayed = response.replayed or isinstance(done, Replayed)
+        return response
+
+    def ReportOutput(
+        self, request: feedback_pb2.ReportOutputRequest, context: grpc.ServicerContext
+    ) -> feedback_pb2.ReportOutputResponse:
+        """The output is read and not stored; what it says of each memory is recorded in one piece."""
+        given = read_output(request)
+        logged = self._store.get_packet(given.namespace, given.packet_id)
+        packet, now = logged.packet, self._clock()
+        check_shown(given, packet)
+        confirmed, refuted = self._store.inferred_precision()
+        found = find_output(
+            given,
+            packet,
+            task_of(packet),
+            self._ranker.snapshot(packet.namespace),
+            (PRIOR[0] + confirmed, PRIOR[1] + refuted),
+        )
+        deadline_check(context)()
+
+        def write(outcomes: list[ReportOutcome]) -> feedback_pb2.ReportOutputResponse:
+            return write_found(outcomes, found, logged.report_state(now))
+
+        reports = reports_of(given, found)
+        done = self._store.report_together(reports, now, once_of("ReportOutput", request, write)) if reports else []
+        response = answer_of(feedback_pb2.ReportOutputResponse, done, write)
+        name_handles(response, found.matches)
         return response
 
     def GetPacket(

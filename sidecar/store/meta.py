@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping
 
 SALT = "salt"
 """32 random bytes, made with the store: the secret of the draws for reserved slots."""
+
+_INFERRED_PRECISION = "inferred_precision"
 
 
 def get(connection: sqlite3.Connection, key: str) -> bytes | None:
@@ -33,3 +36,17 @@ def put_use_priors(connection: sqlite3.Connection, run: str, priors: Mapping[str
         "INSERT INTO use_priors (kind, mu, kappa, run) VALUES (?, ?, ?, ?)",
         [(kind, mu, kappa, run) for kind, (mu, kappa) in priors.items()],
     )
+
+
+def inferred_precision(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many inferred uses an explicit report has confirmed and refuted; (0, 0) before the first rescore."""
+    found = get(connection, _INFERRED_PRECISION)
+    if found is None:
+        return 0, 0
+    confirmed, refuted = json.loads(found)
+    return int(confirmed), int(refuted)
+
+
+def put_inferred_precision(connection: sqlite3.Connection, confirmed: int, refuted: int) -> None:
+    """Sets both counts."""
+    put(connection, _INFERRED_PRECISION, json.dumps([confirmed, refuted]).encode())

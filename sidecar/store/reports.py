@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
@@ -70,30 +70,39 @@ def find_packet(connection: sqlite3.Connection, report: UseReport) -> ReportedPa
     return ReportedPacket(key, namespace, session_key, agent_id, create_time, dict(exposures))
 
 
-def take(connection: sqlite3.Connection, packet: ReportedPacket, report: UseReport, now: Micros) -> Done[ReportOutcome]:
-    """Writes a report down and counts it. The same words again are known by their digest and change nothing."""
-    agent_id = report.agent_id or packet.agent_id
-    report_id = _digest(report, agent_id)
-    results, words = _read(packet, report, report_id, now)
-    replayed = connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (report_id,)).fetchone() is not None
+def take(
+    connection: sqlite3.Connection, packet: ReportedPacket, reports: Sequence[UseReport], now: Micros
+) -> Done[list[ReportOutcome]]:
+    """Writes reports on one packet down and counts them together. The same words again are known by their digest and
+    change nothing."""
     counts: dict[int, UseCounts] = {}
-    if not replayed:
-        _insert(connection, packet, report, words, agent_id)
-        if report.channel is not Channel.PACKET:
-            counts = tally.recount(connection, packet.key, packet.namespace, packet.session_key, packet.memory_keys)
-    implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
-    outcome = ReportOutcome(
-        report_id=report_id,
-        state=report_state(packet.create_time, first_report_time(connection, packet.key), now),
-        results=results,
-        used_count=len(words.used),
-        unused_count=len(words.unused | (implied - words.used)),
-        replayed=replayed,
-    )
+    taken: list[ReportOutcome] = []
+    counting = False
+    for report in reports:
+        agent_id = report.agent_id or packet.agent_id
+        report_id = _digest(report, agent_id)
+        results, words = _read(packet, report, report_id, now)
+        known = connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (report_id,)).fetchone()
+        if known is None:
+            _insert(connection, packet, report, words, agent_id)
+            counting = counting or report.channel is not Channel.PACKET
+        implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
+        taken.append(
+            ReportOutcome(
+                report_id=report_id,
+                state=report_state(packet.create_time, first_report_time(connection, packet.key), now),
+                results=results,
+                used_count=len(words.used),
+                unused_count=len(words.unused | (implied - words.used)),
+                replayed=known is not None,
+            )
+        )
+    if counting:
+        counts = tally.recount(connection, packet.key, packet.namespace, packet.session_key, packet.memory_keys)
     if not counts:
-        return Done(outcome)
+        return Done(taken)
     version = memories.bump(connection, packet.namespace)
-    return Done(outcome, Change(packet.namespace, version, uses=counts))
+    return Done(taken, Change(packet.namespace, version, uses=counts))
 
 
 @dataclass(frozen=True, slots=True)

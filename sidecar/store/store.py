@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
@@ -31,7 +32,7 @@ from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
 from sidecar.store.opening import Opened, open_files
 from sidecar.store.readers import Readers
-from sidecar.store.reports import LoggedPacket, ReportOutcome
+from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
 from sidecar.store.snapshots import NamespaceNumbers, NamespaceSummary, StoreNumbers
 from sidecar.store.writer import Done, Writer
@@ -255,7 +256,19 @@ class Store:
 
         def work(db: Connection) -> Done[ReportOutcome | Replayed]:
             packet = reports.find_packet(db, report)
-            return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, report, now))(db)
+            take = partial(_take_one, packet=packet, report=report, now=now)
+            return once_only(packet.namespace, once, now, take)(db)
+
+        return self._writer.submit(work, durable=True)
+
+    def report_together(
+        self, of_packet: Sequence[UseReport], now: Micros, once: Once | None = None
+    ) -> list[ReportOutcome] | Replayed:
+        """Takes several reports on one packet in, all or none. Raises as `report` does."""
+
+        def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
+            packet = reports.find_packet(db, of_packet[0])
+            return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
 
         return self._writer.submit(work, durable=True)
 
@@ -304,6 +317,11 @@ class Store:
         with self._readers.snapshot() as db:
             return meta.use_priors(db)
 
+    def inferred_precision(self) -> tuple[int, int]:
+        """How many inferred uses explicit reports had confirmed and refuted at the last rescore."""
+        with self._readers.snapshot() as db:
+            return meta.inferred_precision(db)
+
     def set_use_priors(self, run: str, priors: Mapping[str, tuple[float, float]]) -> None:
         """Replaces (mu, kappa) of every kind by those of a rescore run."""
 
@@ -312,3 +330,8 @@ class Store:
             return Done(None)
 
         self._writer.submit(work, durable=True)
+
+
+def _take_one(connection: Connection, packet: ReportedPacket, report: UseReport, now: Micros) -> Done[ReportOutcome]:
+    done = reports.take(connection, packet, [report], now)
+    return Done(done.value[0], done.change, done.erased)

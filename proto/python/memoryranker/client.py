@@ -194,6 +194,30 @@ class Client:
             request.complete = complete
         return self._call(self._ranker.ReportUse, request, timeout)
 
+    def report_output(
+        self,
+        packet_id: str,
+        output: str = "",
+        *,
+        tool_calls: Iterable[tuple[str, str]] = (),
+        shown: Iterable[str] = (),
+        namespace: str | None = None,
+        agent_id: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> feedback_pb2.ReportOutputResponse:
+        """Hands over what the agent said, and did as (name, arguments); the server finds the uses in it."""
+        request = feedback_pb2.ReportOutputRequest(
+            namespace=namespace,
+            packet_id=packet_id,
+            output=output,
+            tool_calls=[feedback_pb2.ToolCall(name=name, arguments=arguments) for name, arguments in tool_calls],
+            shown_memory_ids=messages.names(shown),
+            agent_id=agent_id,
+            request_id=request_id or _new_id(),
+        )
+        return self._call(self._ranker.ReportOutput, request, timeout)
+
     def rate(
         self,
         namespace: str,
