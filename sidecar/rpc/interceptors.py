@@ -49,10 +49,19 @@ class Calls(grpc.ServerInterceptor):
         self._moments = moments
         self._ready = False
         self._handlers: dict[str, Handler] = {}
+        self._idle: set[grpc.ServicerContext] = set()
+        self._is_over = False
 
     def set_ready(self) -> None:
         """From now on a method that is not found does not exist; before, its service is not there yet."""
         self._ready = True
+
+    def end_idle(self) -> None:
+        """Cuts off the streams of health and reflection, now and from now on: none of them would end by itself, and
+        the server would wait for them as long as it waits at all."""
+        self._is_over = True
+        for context in tuple(self._idle):
+            context.cancel()
 
     def intercept_service(
         self,
@@ -86,7 +95,7 @@ class Calls(grpc.ServerInterceptor):
         if ours and not inner.request_streaming:
             read = _reading(read)
         codec = (read, inner.response_serializer)
-        answering, streaming = (_answering, _streaming) if ours else (_passing, _passing)
+        answering, streaming = (_answering, _streaming) if ours else (_passing, self._idling)
         if inner.unary_unary is not None:
             answer = answering(inner.unary_unary, method)
             if not ours:  # a check of health must be answered whatever calls there are
@@ -105,6 +114,17 @@ class Calls(grpc.ServerInterceptor):
         return grpc.stream_stream_rpc_method_handler(
             self._on_streams(streaming(inner.stream_stream, method), inner.stream_stream), *codec
         )
+
+    def _idling(self, inner: Any, _: str) -> Any:
+        def idling(request: Any, context: grpc.ServicerContext, *more: Any) -> Any:
+            self._idle.add(context)
+            if not context.add_callback(lambda: self._idle.discard(context)):
+                self._idle.discard(context)
+            if self._is_over:
+                context.cancel()
+            return inner(request, context, *more)
+
+        return idling
 
     def _on_streams(self, behaviour: Any, inner: Any) -> Any:
         # The health service's Watch holds no thread while it waits: it sends from the thread that sets a status.

@@ -75,7 +75,9 @@ class Server:
         """Tells watchers, takes no more calls, and gives those that run up to `seconds` to finish. The event is set
         once none runs any more."""
         self._health.set_draining()
-        return self._server.stop(seconds)
+        stopped = self._server.stop(seconds)
+        self._calls.end_idle()
+        return stopped
 
     def close(self) -> None:
         """Ends what still runs and lets the address go."""

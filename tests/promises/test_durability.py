@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from memoryranker.client import Client, RankerRpcError
 
 from sidecar.domain import Micros
@@ -350,6 +351,28 @@ def test_a_restart_under_load_fails_no_call(tmp_path: Path) -> None:
         assert {memory.id: memory.content for memory in client.list("n", page_size=1_000)} == written
         status = client.status("n").namespace
         assert (status.packet_count, status.reported_packet_count) == (len(packets), len(packets))
+
+
+def test_idle_streams_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+    """Whoever watches health, or keeps a reflection stream, is told and cut off: the server does not wait for them as
+    it waits for calls."""
+    over = threading.Event()
+
+    def ask_and_idle() -> Generator[reflection_pb2.ServerReflectionRequest]:
+        yield reflection_pb2.ServerReflectionRequest(list_services="")
+        over.wait()
+
+    with process(tmp_path, MEMORY_RANKER_EMBEDDER="none", MEMORY_RANKER_DRAIN_SECONDS="100") as (server, client):
+        client.status()
+        with channel_to(client.address) as channel, contextlib.closing(watch(client.address)) as states:
+            reflect: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+            stream = reflect.ServerReflectionInfo(ask_and_idle())
+            next(stream)
+            assert next(states) == health_pb2.HealthCheckResponse.SERVING
+            server.send_signal(signal.SIGTERM)
+            assert next(states) == health_pb2.HealthCheckResponse.NOT_SERVING
+            assert server.wait(30) == 0
+            over.set()
 
 
 ASK = """
