@@ -42,7 +42,7 @@ _CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
 _NEGATING_PARTS = re.compile("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
 SHORTEST_TYPO = 5
 """Letters. A word of as many with one letter more, less or other is mistyped; a shorter one is another word."""
-_NUMBERED = re.compile(r"(?:(?<!\w)-)?\w*\d(?:[.,:/-]?\w)*")
+_NUMBERED = re.compile(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,3 +153,10 @@ def test_fingerprints_are_made_once_and_forgotten_in_turn() -> None:
     assert len(cache) == 2
     assert cache.of("first text") is first
     assert THRESHOLD == 0.7
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ["a" * 65_000, "1-" * 30_000, "é" * 60_000, "-" * 65_000, "ไ" * 20_000])
+def test_hostile_texts_take_linear_time(text: str) -> None:
+    """The longest content that is taken does not hold a packet up."""
+    assert same(text, text)
