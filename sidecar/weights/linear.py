@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidecar.domain import Floats
 from sidecar.errors import Violations
@@ -21,9 +20,8 @@ USE_FAMILY_CAP = 0.35
 MAX_HALF_LIFE_DAYS = 36_500.0
 SUM_TOLERANCE = 1e-6
 
-_FAMILY: NDArray[np.intp] = np.array([FEATURE_NAMES.index(name) for name in USE_FAMILY])
+_FAMILY = [FEATURE_NAMES.index(name) for name in USE_FAMILY]
 _PARTLY = {name: FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE}
-_FED: NDArray[np.intp] = np.array([*_FAMILY, *_PARTLY.values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +64,44 @@ def contributions(features: Floats, without_use: Mapping[str, Floats], weights: 
     `without_use` has, for each feature of PARTLY_FED_BY_USE, its value if nothing were known of use, shape (n,). What
     use adds to those counts into the family like what is fed by use alone.
     """
-    matrix = np.minimum(features * weights.values, weights.caps)
-    own = matrix.copy()  # each contribution less what use adds to it
-    own[:, _FAMILY] = 0.0
-    for name, index in _PARTLY.items():
-        own[:, index] = np.minimum(without_use[name] * weights.values[index], weights.caps[index])
-    use_adds = np.maximum(matrix[:, _FED] - own[:, _FED], 0.0)
-    family = use_adds.sum(axis=1)
+    n = len(features)
+    # By feature, so that each column is contiguous; features without weight cost nothing and add an exact 0.
+    matrix = np.zeros((len(FEATURE_NAMES), n))
+    weighted = np.flatnonzero(weights.values).tolist()
+    for index in weighted:
+        matrix[index] = _part(features[:, index], weights, index)
+    own = {index: _part(without_use[name], weights, index) for name, index in _PARTLY.items() if index in weighted}
+    use_adds = {index: matrix[index] for index in _FAMILY if index in weighted}
+    use_adds |= {index: np.maximum(matrix[index] - part, 0.0) for index, part in own.items()}
+    task_fit = np.zeros(n)
+    for index in weighted:
+        if index not in _FAMILY:
+            task_fit += own.get(index, matrix[index])
+    if (total := weights.fit_total) > 0:
+        task_fit = np.clip(task_fit / total, 0.0, 1.0)
+    family = sum(use_adds.values(), start=np.zeros(n))
     over = family > weights.use_family_cap
     if over.any():
-        scale = weights.use_family_cap / family[over]
-        matrix[np.ix_(over, _FED)] -= use_adds[over] * (1.0 - scale)[:, None]
-    total = weights.fit_total
-    task_fit = np.clip(_left_to_right(own) / total, 0.0, 1.0) if total > 0 else np.zeros(len(matrix))
-    return Contributions(matrix, _left_to_right(matrix), task_fit)
+        excess = 1.0 - weights.use_family_cap / family[over]
+        for index, added in use_adds.items():
+            matrix[index, over] -= added[over] * excess
+    # Left to right, as a reader of the contributions adds them up (NumPy's own sum is pairwise).
+    score = np.zeros(n)
+    for index in weighted:
+        score += matrix[index]
+    return Contributions(matrix.T, score, task_fit)
 
 
-def _left_to_right(matrix: Floats) -> Floats:
-    """Row sums in column order, as a reader of the contributions adds them up (NumPy's own sum is pairwise)."""
-    score = np.zeros(len(matrix))
-    for column in matrix.T:
-        score = score + column
-    return score
+def _part(values: Floats, weights: Weights, index: int) -> Floats:
+    weight, cap = weights.values[index], weights.caps[index]
+    part: Floats = values * weight
+    return part if cap >= weight else np.minimum(part, cap)
 
 
 def _within_one(values: Floats) -> Floats:
     """The weights less what rounding or the tolerance puts above 1: contributions add up to no more than weights do,
     so that no score passes 1, not even by its last bit."""
-    while (total := float(_left_to_right(values[None, :])[0])) > 1.0:
+    while (total := functools.reduce(operator.add, values.tolist())) > 1.0:
         values = np.nextafter(values / total, 0.0)
     return values
 
