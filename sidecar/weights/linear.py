@@ -6,6 +6,8 @@ and recency) shares one family cap on top: popularity alone can never own a pack
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
