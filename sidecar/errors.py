@@ -65,6 +65,12 @@ class RequestIdReusedError(RankerError):
     reason = "REQUEST_ID_REUSED"
 
 
+class StreamIdReusedError(RequestIdReusedError):
+    """The stream_id was used within 24 hours for other memories."""
+
+    reason = "STREAM_ID_REUSED"
+
+
 class UnknownWeightsError(RankerError):
     """The request names a preset or model that is not there."""
 

@@ -114,7 +114,7 @@ class Sidecar:
             )
             server.serve(
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
-                MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes),
+                MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
                 AdminService(store, weights, facts),
             )
             # The address goes last, so that no second server finds the store still open.

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar import __version__
-from sidecar.cli import demo, feedback, memories, put, ranking, report_output, serve, settings, status
+from sidecar.cli import (
+    demo,
+    export_memories,
+    feedback,
+    import_memories,
+    memories,
+    put,
+    ranking,
+    report_output,
+    serve,
+    settings,
+    status,
+)
 from sidecar.cli.failures import MEANINGS, ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -94,6 +106,8 @@ for command in (
     demo.demo,
     serve.serve,
     put.put,
+    import_memories.import_memories,
+    export_memories.export,
     ranking.rank,
     feedback.report_use,
     report_output.report_output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import grpc
@@ -11,6 +12,7 @@ from sidecar import __version__
 from sidecar.domain import Micros
 from sidecar.errors import Violations
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from sidecar.rpc.log_transfer import export_log, import_log
 from sidecar.rpc.outgoing import set_time
 from sidecar.rpc.validation import NAMESPACE_BYTES, check_text
 from sidecar.store.store import Store
@@ -68,3 +70,15 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
             response.namespace.packet_count = own.packet_count
             response.namespace.reported_packet_count = own.reported_packet_count
         return response
+
+    def ExportLog(
+        self, request: admin_pb2.ExportLogRequest, context: grpc.ServicerContext
+    ) -> Iterator[admin_pb2.ExportLogResponse]:
+        """Page by page, each as of one moment."""
+        return export_log(self._store, request)
+
+    def ImportLog(
+        self, request_iterator: Iterator[admin_pb2.ImportLogRequest], context: grpc.ServicerContext
+    ) -> admin_pb2.ImportLogResponse:
+        """Message by message, each durable before the next is read."""
+        return import_log(self._store, request_iterator)

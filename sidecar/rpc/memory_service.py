@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -23,11 +23,13 @@ from sidecar.rpc.incoming import (
     read_namespace,
     read_request_id,
 )
+from sidecar.rpc.ingest import Ingest
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import fill_memories, set_time, write_refusal, write_result
 from sidecar.rpc.paging import make_token, read_token
 from sidecar.rpc.replay import answer_of, once_of
 from sidecar.rpc.status import ITEM_BYTES, status_of
+from sidecar.rpc.stopping import Stopping
 from sidecar.rpc.validation import check_count, check_range, check_text, shown
 from sidecar.store.memories import Derived
 from sidecar.store.requests import Replayed
@@ -51,12 +53,14 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         embedder: Embedder,
         clock: Callable[[], Micros],
         max_message_bytes: int,
+        stopping: Stopping,
     ) -> None:
         self._store = store
         self._namespaces = namespaces
         self._embedder = embedder
         self._clock = clock
         self._page_bytes = max_message_bytes - ROOM_IN_A_PAGE
+        self._ingest = Ingest(store, embedder.dimension, self._derive, clock, stopping)
 
     def UpsertMemories(
         self, request: memory_pb2.UpsertMemoriesRequest, context: grpc.ServicerContext
@@ -100,6 +104,12 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         check()
         done = self._store.upsert(namespace, patches, self._clock(), once, derived)
         return answer_of(memory_pb2.UpsertMemoriesResponse, done, write)
+
+    def IngestMemories(
+        self, request_iterator: Iterator[memory_pb2.IngestMemoriesRequest], context: grpc.ServicerContext
+    ) -> Iterator[memory_pb2.IngestMemoriesResponse]:
+        """Chunk by chunk, each acknowledged when it is durable and rankable."""
+        return self._ingest.answer(request_iterator, context)
 
     def GetMemory(
         self, request: memory_pb2.GetMemoryRequest, context: grpc.ServicerContext

@@ -19,6 +19,7 @@ from sidecar.rpc.address import Address
 from sidecar.rpc.health import SERVICES, Health
 from sidecar.rpc.interceptors import Calls
 from sidecar.rpc.pools import Pool
+from sidecar.rpc.stopping import Stopping
 
 MAX_WAITING = 1_000
 """Calls that may wait for a thread: what a few threads get done within a usual deadline. More are refused."""
@@ -36,6 +37,8 @@ class Server:
             Pool("moments", 2, math.inf),
         )
         self._calls = Calls(*self._pools)
+        self.stopping = Stopping()
+        """For the services: set as soon as the server drains."""
         self._server = grpc.server(
             self._pools[0],
             interceptors=[self._calls],
@@ -75,6 +78,7 @@ class Server:
         """Tells watchers, takes no more calls, and gives those that run up to `seconds` to finish. The event is set
         once none runs any more."""
         self._health.set_draining()
+        self.stopping.set()
         stopped = self._server.stop(seconds)
         self._calls.end_idle()
         return stopped

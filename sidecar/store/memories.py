@@ -129,7 +129,8 @@ def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int
     connection.execute(f"DELETE FROM packet_uses WHERE {of_packets}", (namespace,))
     connection.execute(f"DELETE FROM report_memories WHERE {of_reports}", (namespace,))
     connection.execute("DELETE FROM reports WHERE namespace = ?", (namespace,))
-    connection.execute("DELETE FROM requests WHERE namespace = ?", (namespace,))
+    for table in ("requests", "ingested_chunks"):
+        connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
     packets = connection.execute("DELETE FROM packets WHERE namespace = ?", (namespace,)).rowcount
     memories = connection.execute("DELETE FROM memories WHERE namespace = ?", (namespace,)).rowcount
     known = connection.execute("SELECT 1 FROM namespaces WHERE namespace = ?", (namespace,)).fetchone()
@@ -156,26 +157,32 @@ def rate(
     """Sets a rater's mark on a memory; the latest stands. Returns raters who say helpful and unhelpful, and the score
     version. Raises MemoryNotFoundError."""
     memory = get(connection, namespace, memory_id)
+    helpful, unhelpful = set_rating(connection, memory.key, rater, rating, reason, now)
+    if (helpful, unhelpful) == (memory.helpful, memory.unhelpful):
+        return Done((helpful, unhelpful, score_version(connection, namespace)))
+    version = bump(connection, namespace)
+    change = Change(namespace, version, ratings={memory.key: (helpful, unhelpful)})
+    return Done((helpful, unhelpful, version), change)
+
+
+def set_rating(
+    connection: sqlite3.Connection, key: int, rater: str, rating: Rating, reason: str, time: Micros
+) -> tuple[int, int]:
+    """Writes a rater's mark down. Returns raters who say helpful and unhelpful now."""
     if rating is Rating.WITHDRAWN:
-        connection.execute("DELETE FROM ratings WHERE memory_key = ? AND rater = ?", (memory.key, rater))
+        connection.execute("DELETE FROM ratings WHERE memory_key = ? AND rater = ?", (key, rater))
     else:
         connection.execute(
             "INSERT OR REPLACE INTO ratings (memory_key, rater, rating, reason, time) VALUES (?, ?, ?, ?, ?)",
-            (memory.key, rater, rating.value, reason, now),
+            (key, rater, rating.value, reason, time),
         )
     helpful, unhelpful = connection.execute(
         "SELECT COUNT(CASE rating WHEN 'helpful' THEN 1 END), COUNT(CASE rating WHEN 'unhelpful' THEN 1 END)"
         " FROM ratings WHERE memory_key = ?",
-        (memory.key,),
+        (key,),
     ).fetchone()
-    if (helpful, unhelpful) == (memory.helpful, memory.unhelpful):
-        return Done((helpful, unhelpful, score_version(connection, namespace)))
-    connection.execute(
-        "UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ?", (helpful, unhelpful, memory.key)
-    )
-    version = bump(connection, namespace)
-    change = Change(namespace, version, ratings={memory.key: (helpful, unhelpful)})
-    return Done((helpful, unhelpful, version), change)
+    connection.execute("UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ?", (helpful, unhelpful, key))
+    return helpful, unhelpful
 
 
 def find(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory | None:

@@ -57,17 +57,25 @@ class ReportedPacket:
 
 def find_packet(connection: sqlite3.Connection, report: UseReport) -> ReportedPacket:
     """The packet of a report. Raises PacketNotFoundError, also if it is another namespace's."""
+    packet = packet_of(connection, report.namespace, report.packet_id)
+    if packet is None:
+        raise packets.unknown(report.packet_id)
+    return packet
+
+
+def packet_of(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket | None:
+    """A packet by its id, whosesoever if `namespace` is None; None if it is not there or another namespace's."""
     row = connection.execute(
         "SELECT packet_key, namespace, session_key, agent_id, create_time FROM packets WHERE packet_id = ?",
-        (report.packet_id,),
+        (packet_id,),
     ).fetchone()
-    if row is None or report.namespace not in (None, row[1]):
-        raise packets.unknown(report.packet_id)
+    if row is None or namespace not in (None, row[1]):
+        return None
     exposures = connection.execute(
         "SELECT memory_id, memory_key FROM exposures WHERE packet_key = ? ORDER BY place", (row[0],)
     ).fetchall()
-    key, namespace, session_key, agent_id, create_time = row
-    return ReportedPacket(key, namespace, session_key, agent_id, create_time, dict(exposures))
+    key, owner, session_key, agent_id, create_time = row
+    return ReportedPacket(key, owner, session_key, agent_id, create_time, dict(exposures))
 
 
 def take(
@@ -84,7 +92,7 @@ def take(
         results, words = _read(packet, report, report_id, now)
         known = connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (report_id,)).fetchone()
         if known is None:
-            _insert(connection, packet, report, words, agent_id)
+            insert(connection, packet, words, report.outcome, agent_id, report.request_id)
             counting = counting or report.channel is not Channel.PACKET
         implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
         taken.append(
@@ -180,9 +188,15 @@ def _read(
     return tuple(results), words
 
 
-def _insert(
-    connection: sqlite3.Connection, packet: ReportedPacket, report: UseReport, words: Report, agent_id: str
+def insert(
+    connection: sqlite3.Connection,
+    packet: ReportedPacket,
+    words: Report,
+    outcome: float,
+    agent_id: str,
+    request_id: str,
 ) -> None:
+    """Writes a report down, and counts nothing yet. Its words name only memories of the packet."""
     report_key = connection.execute(
         "INSERT INTO reports (report_id, packet_key, namespace, channel, complete, shown_all, outcome, confidence,"
         " sequence, report_time, receive_time, late, agent_id, request_id)"
@@ -194,14 +208,14 @@ def _insert(
             words.channel.value,
             int(words.complete),
             int(words.shown is None),
-            report.outcome,
+            outcome,
             words.confidence,
             words.sequence,
             words.report_time,
             words.receive_time,
             int(is_late(packet.create_time, words.receive_time)),
             agent_id,
-            report.request_id,
+            request_id,
         ),
     ).lastrowid
     named = (("used", words.used), ("unused", words.unused), ("shown", words.shown or frozenset()))

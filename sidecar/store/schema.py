@@ -233,6 +233,21 @@ _FIRST: Migration = (
     )
     """,
     "CREATE INDEX requests_by_time ON requests (create_time)",
+    """
+    CREATE TABLE ingested_chunks (
+        namespace TEXT NOT NULL,
+        stream_id TEXT NOT NULL,
+        sequence INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        create_time INTEGER NOT NULL,
+        created_count INTEGER NOT NULL,
+        updated_count INTEGER NOT NULL,
+        unchanged_count INTEGER NOT NULL,
+        score_version INTEGER NOT NULL,
+        PRIMARY KEY (namespace, stream_id, sequence)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX ingested_chunks_by_time ON ingested_chunks (create_time)",
 )
 
 MIGRATIONS: Sequence[Migration] = (_FIRST,)

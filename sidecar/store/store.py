@@ -8,7 +8,7 @@ survives the process. `now` is the caller's clock in microseconds. With a `once`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -27,7 +27,7 @@ from sidecar.domain import (
     WriteOutcome,
 )
 from sidecar.errors import StoreUnavailableError
-from sidecar.store import memories, meta, packets, reports, requests, snapshots, tally
+from sidecar.store import ingested, log, memories, meta, packets, reports, requests, snapshots, tally
 from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
 from sidecar.store.opening import Opened, open_files
@@ -132,6 +132,31 @@ class Store:
             once_only(namespace, once, now, lambda db: memories.upsert(db, namespace, patches, now, derived or {})),
             durable=True,
         )
+
+    def ingest(
+        self,
+        namespace: str,
+        chunk: ingested.Chunk,
+        patches: Sequence[memories.Patch],
+        now: Micros,
+        derived: Mapping[str, memories.Derived],
+    ) -> ingested.ChunkOutcome:
+        """Writes the memories of one chunk of a stream, as `upsert` does, at most once.
+
+        Raises StreamIdReusedError, or InvalidRequestError if a chunk is missing before it.
+        """
+        work = partial(ingested.take, namespace=namespace, chunk=chunk, patches=patches, now=now, derived=derived)
+        return self._writer.submit(work, durable=True)
+
+    def ingested(self, namespace: str, chunk: ingested.Chunk, now: Micros) -> ingested.ChunkOutcome | None:
+        """What became of a chunk that was taken in before; None if it is the next of its stream. Raises as `ingest`."""
+        with self._readers.snapshot() as db:
+            return ingested.known(db, namespace, chunk, now)
+
+    def acknowledged(self, namespace: str, stream_id: str, now: Micros) -> int:
+        """The last chunk of a stream that was taken in, 0 for a stream that is not known or not kept any more."""
+        with self._readers.snapshot() as db:
+            return ingested.acknowledged(db, namespace, stream_id, now)
 
     def update(
         self,
@@ -271,6 +296,27 @@ class Store:
             return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
 
         return self._writer.submit(work, durable=True)
+
+    def log_rows(
+        self, namespace: str, from_time: Micros | None = None, until_time: Micros | None = None
+    ) -> Iterator[list[log.LogRow]]:
+        """What memories have besides a caller's fields, then packets with their reports, page by page; each page is of
+        one moment. Ratings and packets may be bounded to [from_time, until_time); then states are left out."""
+        bounded = from_time is not None or until_time is not None
+        after: int | None = 0
+        while after is not None:
+            with self._readers.snapshot() as db:
+                rows, after = log.memory_states(db, namespace, after)
+            yield [row for row in rows if not bounded or log.is_within(row, from_time, until_time)]
+        after = 0
+        while after is not None:
+            with self._readers.snapshot() as db:
+                rows, after = log.packets_with_reports(db, namespace, after, from_time, until_time)
+            yield rows
+
+    def take_log_rows(self, namespace: str, rows: Sequence[tuple[int, log.LogRow]]) -> log.LogOutcome:
+        """Takes numbered rows into a namespace, in their order; what is there already stays as it is."""
+        return self._writer.submit(lambda db: log.take(db, namespace, rows), durable=True)
 
     def use_counts_as_of(self, namespace: str, time: Micros) -> dict[int, UseCounts]:
         """What use said of a namespace's memories when only reports received by `time` were known, by memory key.

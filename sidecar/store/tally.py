@@ -28,7 +28,7 @@ def recount(
     """Merges all reports on a packet anew and moves the sums. Returns the new counts of the living memories whose
     counts changed, by key."""
     before = _packet_pairs(connection, packet_key)
-    merged = merge(_reports_of(connection, packet_key), list(memory_keys))
+    merged = merge(reports_of(connection, packet_key), list(memory_keys))
     _replace_words(connection, packet_key, memory_keys, merged)
     after = {memory_keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
     counts: dict[int, UseCounts] = {}
@@ -207,7 +207,8 @@ def _replace_words(
     )
 
 
-def _reports_of(connection: sqlite3.Connection, packet_key: int) -> list[Report]:
+def reports_of(connection: sqlite3.Connection, packet_key: int) -> list[Report]:
+    """All reports on a packet, in no order."""
     reports = connection.execute(f"SELECT {_REPORT} FROM reports r WHERE r.packet_key = ?", (packet_key,)).fetchall()
     words = connection.execute(
         f"SELECT {_WORD} FROM report_memories w JOIN reports r ON r.report_key = w.report_key WHERE r.packet_key = ?",

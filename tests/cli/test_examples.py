@@ -29,6 +29,10 @@ FILES = {
         for number in range(1, 6)
     ),
     "weights.toml": "[features]\nlexical = 0.6\nrecency = 0.4\n",
+    "chat.jsonl": '{"message": {"text": "deploys are on Tuesdays"}, "ts": 1775000000, "from": "priya"}\n',
+    "MEMORY.md": "# Memory\n\n- Deploys are on Tuesdays.\n",
+    "CLAUDE.md": "- Be brief. See @notes/outage.md.\n",
+    "memory/2026-04-01.md": "- Met Priya.\n",
     "notes/outage.md": "The outage of May began with a full disk.\n",
 }
 

@@ -16,7 +16,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar, Unpack
 from urllib.parse import quote
 
@@ -25,6 +25,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from memoryranker import messages
 from memoryranker.errors import RankerRpcError, Violation, from_rpc_error
+from memoryranker.ingest import IngestRejection, IngestResult, ingest
 from memoryranker.messages import FilterParts, MemoryFields, RankOptions, memory, rank_request
 from memoryranker.v1 import (
     admin_pb2,
@@ -40,6 +41,8 @@ from memoryranker.v1 import (
 __all__ = [
     "Client",
     "FilterParts",
+    "IngestRejection",
+    "IngestResult",
     "MemoryFields",
     "RankOptions",
     "RankerRpcError",
@@ -279,6 +282,36 @@ class Client:
         )
         return self._call(self._memory.UpsertMemories, request, timeout)
 
+    def ingest(
+        self,
+        namespace: str,
+        memories: Iterable[types_pb2.Memory | Mapping[str, Any]],
+        *,
+        stream_id: str | None = None,
+        chunk_size: int = 200,
+        on_progress: Callable[[IngestResult], None] | None = None,
+        timeout: float | None = None,
+    ) -> IngestResult:
+        """Writes any number of memories, and goes on where it stood if the server is gone for a while.
+
+        They are read as they are sent, and sent again only if they were not acknowledged. A `stream_id` of your own
+        lets another process resume the stream within 24 hours, with the same memories and `chunk_size` (1 to 1,000).
+        `on_progress` is called after each acknowledgement; the result counts what is durable and rankable. `timeout` is
+        how many seconds may pass without an acknowledgement.
+        """
+        result = IngestResult(stream_id or _new_id())
+        ingest(
+            self._memory.IngestMemories,
+            self.address,
+            namespace,
+            memories,
+            result,
+            chunk_size=chunk_size,
+            timeout=self._timeout if timeout is None else timeout,
+            on_progress=on_progress,
+        )
+        return result
+
     def get(
         self, namespace: str, memory_id: str, *, include_embedding: bool = False, timeout: float | None = None
     ) -> types_pb2.Memory:
@@ -359,12 +392,31 @@ class Client:
                 return
             request.page_token = page.next_page_token
 
+    def export_log(self, namespace: str, *, timeout: float | None = None) -> Iterator[bytes]:
+        """What is known of a namespace besides its memories: packets, reports, ratings and importances, as JSON Lines
+        in pieces of whole lines. `timeout` is for all of it."""
+        request = admin_pb2.ExportLogRequest(namespace=namespace)
+        try:
+            for piece in self._admin.ExportLog(request, timeout=timeout, wait_for_ready=self._wait_for_ready or None):
+                yield piece.chunk
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.address) from error
+
+    def import_log(self, namespace: str, chunk: bytes, *, timeout: float | None = None) -> admin_pb2.ImportLogResponse:
+        """Takes one piece of whole lines in that `export_log` gave, into any namespace. Rows that are there already
+        change nothing, so it is safe to do again."""
+        request = admin_pb2.ImportLogRequest(namespace=namespace, chunk=chunk)
+        return self._call(self._admin.ImportLog, iter([request]), timeout)
+
     def status(self, namespace: str = "", *, timeout: float | None = None) -> admin_pb2.GetStatusResponse:
         """How the server stands, and one namespace."""
         return self._call(self._admin.GetStatus, admin_pb2.GetStatusRequest(namespace=namespace), timeout)
 
     def _call(
-        self, method: grpc.UnaryUnaryMultiCallable[Any, Response], request: object, timeout: float | None
+        self,
+        method: grpc.UnaryUnaryMultiCallable[Any, Response] | grpc.StreamUnaryMultiCallable[Any, Response],
+        request: Any,
+        timeout: float | None,
     ) -> Response:
         end = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:

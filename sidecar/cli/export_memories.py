@@ -1,0 +1,113 @@
+"""`export`: writes everything of a namespace into a file of JSON Lines, from which `import` brings it back."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from sidecar.cli import screen
+from sidecar.cli.connection import Connection, server_options
+from sidecar.formats import jsonl
+
+if TYPE_CHECKING:
+    from memoryranker.client import Client
+
+PAGE_SIZE = 500
+
+
+@click.command(
+    short_help="Write memories, use and ratings into a file.",
+    epilog="""\b
+Examples:
+  memory-ranker export --output memories-today.jsonl
+  memory-ranker export --no-log --no-embeddings > only-memories.jsonl""",
+)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Where to; - is standard output.  [default: -]")
+@click.option("--no-embeddings", is_flag=True, help="Leave vectors out; whoever imports the file embeds the texts.")
+@click.option("--no-log", is_flag=True, help="Leave out packets, reports, ratings and importances.")
+@server_options()
+def export(connection: Connection, output: str, no_embeddings: bool, no_log: bool) -> None:
+    """Writes a namespace as JSON Lines: every memory with all fields, then what is known of its use.
+
+    Imported into an empty store, it ranks as it does here. A file is there whole or not at all. It holds memories in
+    plain text, is as secret as they are, and outlives their deletion.
+    """
+    if output == "-" and connection.as_json:
+        raise click.UsageError("--json tells about a file that was written: name it with --output FILE")
+    with connection.client() as client, _written(output) as file:
+        memories = _write_memories(connection, client, file, with_embeddings=not no_embeddings)
+        rows = 0
+        for chunk in () if no_log else client.export_log(connection.namespace):
+            file.write(chunk)
+            rows += chunk.count(b"\n")
+    if connection.as_json:
+        screen.document({"output": output, "memories": memories, "log_rows": rows})
+    elif output != "-":
+        click.echo(f"{memories} memories and {rows} rows of the log written to {screen.visible(output)}")
+
+
+def _write_memories(connection: Connection, client: Client, file: IO[bytes], *, with_embeddings: bool) -> int:
+    from sidecar.cli.plain import plain
+
+    time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    file.write(jsonl.header_line(connection.namespace, client.status().embedder, time))
+    number = 0
+    found = client.list(connection.namespace, page_size=PAGE_SIZE, include_embedding=with_embeddings)
+    for number, memory in enumerate(found, 1):  # noqa: B007 - the last number is wanted
+        vector = memory.embedding
+        memory.ClearField("embedding")
+        fields = plain(memory)
+        if vector:
+            fields["embedding"] = base64.b64encode(vector).decode()
+        file.write(jsonl.memory_line(fields))
+    return number
+
+
+@contextmanager
+def _written(output: str) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that takes its name when all of it is on the disk."""
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    # Otherwise the process would end at once, and leave the part behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with _opened(part, output) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {output}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _opened(part: Path, output: str) -> IO[bytes]:
+    try:
+        # Memories are nobody else's business.
+        return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+    except OSError as error:
+        raise click.UsageError(f"cannot write {output}: {error.strerror or error}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

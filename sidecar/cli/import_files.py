@@ -1,0 +1,207 @@
+"""The files of an import: finds and opens them, follows the imports of Markdown files, and gives out what they hold."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import click
+
+from sidecar.formats import documents, jsonl, markdown
+from sidecar.formats.detect import HEAD_BYTES, detect
+from sidecar.formats.items import Item, Problem
+
+MOST_IMPORTS_DEEP = 16
+NOTE_BYTES = 64 << 20
+"""A Markdown file or a JSON document is read whole, and larger ones are refused; JSON Lines may have any length."""
+
+
+@dataclass(slots=True)
+class Source:
+    """One file. `unit` is what its places count; `problems` were found before it was read; `notes` cost
+    nothing."""
+
+    name: str
+    format: str
+    path: Path | None = None
+    note: markdown.Note | None = None
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+
+    @property
+    def unit(self) -> str:
+        """line, or memory."""
+        return "memory" if self.format == "json" else "line"
+
+
+@dataclass(slots=True)
+class Reading:
+    """How files are read. `aside` collects the names of foreign fields that no --map takes, with their counts."""
+
+    maps: Mapping[str, Sequence[str]]
+    format: str | None = None
+    aside: dict[str, int] = field(default_factory=dict)
+
+
+def find(names: Iterable[str], reading: Reading) -> list[Source]:
+    """The sources that the arguments name: files, folders for the Markdown files in them, - for standard input.
+
+    Markdown files that others import follow them. UsageError for what cannot be read.
+    """
+    sources: list[Source] = []
+    seen: set[Path] = set()
+    for name in names:
+        path = Path(name)
+        if name == "-":
+            sources.append(Source("-", ""))
+        elif path.is_dir():
+            found = sorted(each for each in path.rglob("*") if each.suffix.lower() in (".md", ".markdown"))
+            if not found:
+                raise click.UsageError(f"{name} is a folder without Markdown files; name files of other formats")
+            for each in found:
+                sources.extend(_file(each, reading, seen, ()))
+        else:
+            sources.extend(_file(path, reading, seen, ()))
+    return sources
+
+
+def items(source: Source, reading: Reading) -> Iterator[Item]:
+    """What a source holds. Failure or UsageError where it cannot be read on."""
+    yield from source.problems
+    if source.note is not None:
+        yield from markdown.memories(source.note, source.name)
+        return
+    with _opened(source) as stream:
+        begun = _Begun(stream)
+        source.format = source.format or reading.format or detect(source.name, begun.head)
+        if source.format == "jsonl":
+            yield from jsonl.read(begun.lines(), reading.maps, reading.aside)
+            return
+        data = begun.whole(source.name)
+        try:
+            if source.format == "json":
+                yield from documents.read(data, reading.maps, reading.aside)
+            else:
+                yield from markdown.memories(markdown.parse(data.decode("utf-8-sig")), source.name)
+        except ValueError as error:
+            yield Problem(1, "", str(error))
+
+
+def count(source: Source) -> int | None:
+    """How many memories a source most likely holds; None if that cannot be told before it is read."""
+    if source.note is not None:
+        return len(source.note.blocks)
+    if source.path is None or source.format != "jsonl":
+        return None
+    with _opened(source) as stream:
+        return sum(1 for line in stream if line.strip() and not line.startswith(b'{"type":'))
+
+
+def name_of(path: Path) -> str:
+    """A file's name as it goes into a store: from the working directory on if it lies there, else from the root."""
+    absolute = Path(os.path.abspath(path))
+    try:
+        return absolute.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return absolute.as_posix()
+
+
+def _file(path: Path, reading: Reading, seen: set[Path], above: tuple[Path, ...]) -> Iterator[Source]:
+    """A file, and after it those that it imports."""
+    place = path.resolve()
+    if place in seen:
+        return
+    seen.add(place)
+    source = Source(name_of(path), "", path)
+    with _opened(source) as stream:
+        begun = _Begun(stream)
+        source.format = reading.format or detect(path.name, begun.head)
+        if source.format != "markdown":
+            yield source
+            return
+        data = begun.whole(source.name)
+    try:
+        source.note = markdown.parse(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        source.problems.append(Problem(line, "", f"is not UTF-8, at byte {error.start + 1} of the file"))
+        source.note = markdown.Note((), ())
+    yield source
+    for each in source.note.imports:
+        yield from _imported(each, path, source, reading, seen, (*above, place))
+
+
+def _imported(
+    found: markdown.Import,
+    by: Path,
+    source: Source,
+    reading: Reading,
+    seen: set[Path],
+    above: tuple[Path, ...],
+) -> Iterator[Source]:
+    try:
+        path = by.parent / Path(found.path).expanduser()
+        is_file = path.is_file()
+    except (OSError, RuntimeError, ValueError):  # too long for a name, or the home of an unknown user
+        path, is_file = by.parent / found.path, False
+    if not is_file:
+        if found.is_sure:
+            source.problems.append(Problem(found.line, "", f"imports @{found.path}, which is not there ({path})"))
+    elif path.resolve() in above:
+        source.notes.append(Problem(found.line, "", f"imports @{found.path}, which imports this file; taken once"))
+    elif len(above) > MOST_IMPORTS_DEEP:
+        words = f"imports @{found.path}, more than {MOST_IMPORTS_DEEP} imports deep; name that file itself"
+        source.problems.append(Problem(found.line, "", words))
+    else:
+        yield from _file(path, Reading(reading.maps, "markdown"), seen, above)
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[IO[bytes]]:
+    try:
+        if source.path is None:
+            yield sys.stdin.buffer
+        else:
+            with source.path.open("rb") as stream:
+                yield stream
+    except OSError as error:
+        raise click.UsageError(f"cannot read {source.name}: {error.strerror or error}") from error
+
+
+class _Begun:
+    """A stream whose first line with something on it has been read, to see what format it has."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lines: list[bytes] = []
+        while line := stream.readline(HEAD_BYTES):
+            self._lines.append(line)
+            if line.strip():
+                break
+
+    @property
+    def head(self) -> bytes:
+        """What has been read."""
+        return b"".join(self._lines)
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines. One that was cut where the look at it ended is whole again."""
+        *before, last = self._lines or [b""]
+        yield from before
+        if last and not last.endswith(b"\n"):
+            last += self._stream.readline()
+        if last:
+            yield last
+        yield from self._stream
+
+    def whole(self, name: str) -> bytes:
+        """All of it. UsageError if it is too long for that."""
+        data = self.head + self._stream.read(NOTE_BYTES)
+        if len(data) > NOTE_BYTES:
+            raise click.UsageError(f"{name} has more than {NOTE_BYTES >> 20} MiB; make JSON Lines of it")
+        return data

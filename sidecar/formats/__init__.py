@@ -1,0 +1,1 @@
+"""The files that memories come from and go to: parsed and written here, opened and sent elsewhere. Pure."""

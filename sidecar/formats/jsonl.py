@@ -1,0 +1,110 @@
+"""JSON Lines: one memory, or one row of the log, a line. A bad line is told by its number and hides no other. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sidecar.formats.items import Header, Item, LogItem, MemoryItem, Problem
+from sidecar.formats.mapping import Path, memory_fields
+
+VERSION = 1
+EXPORT = "export"
+LOG_TYPES = ("memory_state", "rating", "packet", "report")
+"""Values of `type` that mark a row of the log; a memory has no such field."""
+
+
+def read(
+    lines: Iterable[bytes], maps: Mapping[str, Path] | None = None, aside: dict[str, int] | None = None
+) -> Iterator[Item]:
+    """What the lines hold, in their order. `aside` gets the names of the fields that `maps` leaves aside, with counts.
+
+    Blank lines, carriage returns and a byte order mark are no part of a line.
+    """
+    maps = maps or {}
+    for place, line in enumerate(lines, 1):
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if place == 1 else line.strip()
+        if text:
+            yield _item(place, text, maps, aside)
+
+
+def read_objects(given: Iterable[Any], maps: Mapping[str, Path], aside: dict[str, int] | None = None) -> Iterator[Item]:
+    """The same for objects that are read already."""
+    for place, each in enumerate(given, 1):
+        yield _memory(place, each, maps, aside)
+
+
+def parse(text: str | bytes) -> Any:
+    """JSON without NaN and infinities, which Python would let through. ValueError if it is none."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nests too deep") from error
+
+
+def header_line(namespace: str, embedder: str, time: str) -> bytes:
+    """The first line of an export."""
+    return _line({"type": EXPORT, "version": VERSION, "namespace": namespace, "embedder": embedder, "time": time})
+
+
+def memory_line(fields: Mapping[str, Any]) -> bytes:
+    """The line of a memory, from its fields as JSON takes them. What is empty is left out, as it means unset."""
+    return _line({name: value for name, value in fields.items() if not _is_unset(value)})
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or value is False or (isinstance(value, str | list | dict) and not value)
+
+
+def _item(place: int, text: bytes, maps: Mapping[str, Path], aside: dict[str, int] | None) -> Item:
+    try:
+        given = parse(text.decode())
+    except UnicodeDecodeError as error:
+        return Problem(place, "", f"is not UTF-8, at byte {error.start + 1}")
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return Problem(
+                place, "", f"holds more than one object, the second at character {error.colno}; write one a line"
+            )
+        return Problem(place, "", f"is not a whole JSON object: {error.msg} at character {error.colno} of {len(text)}")
+    except ValueError as error:
+        return Problem(place, "", f"is not a JSON object: {error}")
+    if isinstance(given, dict) and "content" not in given:
+        kind = given.get("type")
+        if kind in LOG_TYPES:
+            return LogItem(place, text)
+        if kind == EXPORT:
+            return _header(place, given)
+    return _memory(place, given, maps, aside)
+
+
+def _header(place: int, given: Mapping[str, Any]) -> Header | Problem:
+    if given.get("version") != VERSION:
+        words = (
+            f"is an export of version {given.get('version')!r}; this program reads version {VERSION}, use a newer one"
+        )
+        return Problem(place, "", words)
+    return Header(place, str(given.get("embedder", "")))
+
+
+def _memory(place: int, given: Any, maps: Mapping[str, Path], aside: dict[str, int] | None) -> MemoryItem | Problem:
+    if not isinstance(given, dict):
+        return Problem(place, "", "is not a JSON object")
+    try:
+        fields, left = memory_fields(given, maps)
+    except ValueError as error:
+        known = given.get("id")
+        return Problem(place, known if isinstance(known, str) else "", str(error))
+    if aside is not None:
+        for name in left:
+            aside[name] = aside.get(name, 0) + 1
+    return MemoryItem(place, fields)
+
+
+def _line(given: Mapping[str, Any]) -> bytes:
+    return json.dumps(given, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")

@@ -1,0 +1,286 @@
+"""Rows of the log as JSON Lines, in both directions and bit for bit; docs/import.md describes them. Pure.
+
+What comes in was written by anyone, so every value is checked. A number that is not there (NaN) is null; Python writes
+and reads all other float64 exactly.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from memoryranker.v1 import ranker_pb2
+
+from sidecar.domain import (
+    Channel,
+    DegradationReason,
+    EmptyReason,
+    Floats,
+    LeftOutReason,
+    Micros,
+    Packet,
+    PacketItem,
+    PoolItem,
+    Rating,
+    Segment,
+)
+from sidecar.rpc.json_fields import EPOCH, MICROSECOND, JsonFields
+from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
+from sidecar.store.log import STORED, LoggedRating, LoggedReport, LogRow, MemoryState
+from sidecar.store.merge import Report
+
+
+def write_row(namespace: str, row: LogRow) -> bytes:
+    """One line, with its end."""
+    match row:
+        case MemoryState():
+            found = _write_state(row)
+        case LoggedRating():
+            found = _write_rating(row)
+        case Packet():
+            found = _write_packet(row)
+        case LoggedReport():
+            found = _write_report(row)
+    kind, fields = found
+    given = {name: value for name, value in fields.items() if value is not None}
+    line = {"type": kind, "namespace": namespace, **given}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def read_row(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
+    """The namespace and the row of a line; `namespace` replaces the row's own. ValueError says what is wrong."""
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is not one JSON object: {error}") from error
+    if not isinstance(given, dict):
+        raise ValueError("is not a JSON object")
+    row = JsonFields(given)
+    own = row.text("namespace", NAMESPACE_BYTES, least=0 if namespace else 1)
+    kind = row.text("type", 64)
+    if kind not in _READERS:
+        raise ValueError(f"type is {shown(kind)}; must be one of {', '.join(_READERS)}")
+    return namespace or own, _READERS[kind](row, namespace or own)
+
+
+def _write_state(row: MemoryState) -> tuple[str, dict[str, Any]]:
+    return "memory_state", {
+        "memory_id": row.memory_id,
+        "update_time": _time(row.update_time),
+        "importance_content": row.importance_content,
+        "importance_use": row.importance_use,
+    }
+
+
+def _read_state(row: JsonFields, _: str) -> MemoryState:
+    return MemoryState(
+        memory_id=row.text("memory_id", ID_BYTES),
+        update_time=row.time("update_time"),
+        importance_content=row.optional_number("importance_content", 0, 1),
+        importance_use=row.optional_number("importance_use", 0, 1),
+    )
+
+
+def _write_rating(row: LoggedRating) -> tuple[str, dict[str, Any]]:
+    return "rating", {
+        "memory_id": row.memory_id,
+        "agent_id": row.rater,
+        "rating": row.rating.value,
+        "reason": row.reason,
+        "time": _time(row.time),
+    }
+
+
+def _read_rating(row: JsonFields, _: str) -> LoggedRating:
+    return LoggedRating(
+        memory_id=row.text("memory_id", ID_BYTES),
+        rater=row.text("agent_id", 256, least=0),
+        rating=Rating(row.word("rating", [Rating.HELPFUL, Rating.UNHELPFUL])),
+        reason=row.text("reason", 1_024, least=0),
+        time=row.time("time"),
+    )
+
+
+def _write_report(row: LoggedReport) -> tuple[str, dict[str, Any]]:
+    report = row.report
+    return "report", {
+        "report_id": report.report_id,
+        "packet_id": row.packet_id,
+        "channel": report.channel.value,
+        "used_memory_ids": sorted(report.used),
+        "unused_memory_ids": sorted(report.unused),
+        "shown_memory_ids": None if report.shown is None else sorted(report.shown),
+        "complete": report.complete,
+        "outcome": row.outcome,
+        "confidence": report.confidence,
+        "sequence": report.sequence,
+        "report_time": None if report.report_time is None else _time(report.report_time),
+        "receive_time": _time(report.receive_time),
+        "agent_id": row.agent_id,
+        "request_id": row.request_id,
+    }
+
+
+def _read_report(row: JsonFields, _: str) -> LoggedReport:
+    report = Report(
+        report_id=row.text("report_id", ID_BYTES),
+        channel=Channel(row.word("channel", Channel)),
+        complete=row.truth("complete"),
+        confidence=row.number("confidence", 0, 1),
+        sequence=row.optional_whole("sequence", -(2**63)),
+        report_time=row.optional_time("report_time"),
+        receive_time=row.time("receive_time"),
+        used=row.ids("used_memory_ids"),
+        unused=row.ids("unused_memory_ids"),
+        shown=row.ids("shown_memory_ids") if row.has("shown_memory_ids") else None,
+    )
+    return LoggedReport(
+        packet_id=row.text("packet_id", ID_BYTES),
+        report=report,
+        outcome=row.number("outcome", 0, 1),
+        agent_id=row.text("agent_id", 256, least=0),
+        request_id=row.text("request_id", REQUEST_ID_BYTES, least=0),
+    )
+
+
+_TEXTS = {
+    "agent_id": 256,
+    "session_id": 256,
+    "surface": 64,
+    "request_id": REQUEST_ID_BYTES,
+    "model_version": 256,
+    "feature_schema_hash": 256,
+    "exploration_policy": 256,
+}
+_BUDGETS = ("token_budget", "ranked_budget", "slot_budget")
+
+
+def _write_packet(packet: Packet) -> tuple[str, dict[str, Any]]:
+    return "packet", {
+        "packet_id": packet.packet_id,
+        "create_time": _time(packet.create_time),
+        "as_of_time": _time(packet.as_of_time),
+        "valid_until_time": None if packet.valid_until_time is None else _time(packet.valid_until_time),
+        **{name: getattr(packet, name) for name in (*_TEXTS, *_BUDGETS, "score_version")},
+        "left_out": {reason.value: count for reason, count in packet.left_out.items()},
+        "degradations": [[reason.value, words] for reason, words in packet.degradations],
+        "empty_reason": None if packet.empty_reason is None else packet.empty_reason.value,
+        "reserved_slots": packet.reserved_slots,
+        "reserve_pool_size": packet.reserve_pool_size,
+        "pool_size_unreported": packet.pool_sizes[0],
+        "pool_size_reported": packet.pool_sizes[1],
+        "request": base64.b64encode(packet.payload).decode(),
+        "items": [
+            {
+                **_write_scored(item),
+                "segment": item.segment.value,
+                "contributions": _list(item.contributions),
+                "position_probability": item.position_probability,
+                "swapped": item.swapped,
+            }
+            for item in packet.items
+        ],
+        "undrawn": [_write_scored(item) for item in packet.undrawn],
+    }
+
+
+def _write_scored(item: PacketItem | PoolItem) -> dict[str, Any]:
+    key = {} if item.memory_key == STORED else {"key": item.memory_key}
+    return {
+        "memory_id": item.memory_id,
+        **key,
+        "score": item.score,
+        "task_fit": item.task_fit,
+        "features": _list(item.features),
+        "raw": _list(item.raw),
+        "tokens": item.tokens,
+        "inclusion_propensity": item.inclusion_propensity,
+    }
+
+
+def _read_packet(row: JsonFields, namespace: str) -> Packet:
+    items = tuple(
+        PacketItem(
+            **_read_scored(item),
+            segment=Segment(item.word("segment", Segment)),
+            contributions=item.floats("contributions"),
+            position_probability=item.number("position_probability", 0, 1),
+            swapped=item.truth("swapped"),
+        )
+        for item in row.rows("items")
+    )
+    undrawn = tuple(PoolItem(**_read_scored(item)) for item in row.rows("undrawn"))
+    for name, of in (("items", items), ("undrawn", undrawn)):
+        if len({each.memory_id for each in of}) != len(of):
+            raise ValueError(f"{name} names a memory twice")
+        for numbers in ("features", "raw", "contributions"):
+            if len({len(getattr(each, numbers)) for each in of if hasattr(each, numbers)}) > 1:
+                raise ValueError(f"{name} have {numbers} of different lengths")
+    others: dict[str, Any] = {name: row.optional_whole(name) for name in _BUDGETS}
+    others |= {name: row.text(name, most, least=0) for name, most in _TEXTS.items()}
+    empty_reason = row.word("empty_reason", EmptyReason) if row.has("empty_reason") else None
+    return Packet(
+        packet_id=row.text("packet_id", ID_BYTES),
+        namespace=namespace,
+        items=items,
+        undrawn=undrawn,
+        score_version=row.whole("score_version"),
+        as_of_time=row.time("as_of_time"),
+        create_time=row.time("create_time"),
+        valid_until_time=row.optional_time("valid_until_time"),
+        left_out={LeftOutReason(reason): count for reason, count in row.counts("left_out").items()},
+        degradations=tuple((DegradationReason(reason), words) for reason, words in row.pairs("degradations")),
+        empty_reason=None if empty_reason is None else EmptyReason(empty_reason),
+        reserve_pool_size=row.whole("reserve_pool_size"),
+        pool_sizes=(row.whole("pool_size_unreported"), row.whole("pool_size_reported")),
+        reserved_slots=row.whole("reserved_slots"),
+        payload=_of_namespace(row.data("request"), namespace),
+        **others,
+    )
+
+
+def _read_scored(row: JsonFields) -> dict[str, Any]:
+    return {
+        "memory_id": row.text("memory_id", ID_BYTES),
+        "memory_key": row.whole("key", -(2**63), 0) if row.has("key") else STORED,
+        "score": row.number("score"),
+        "task_fit": row.number("task_fit"),
+        "features": row.floats("features"),
+        "raw": row.floats("raw"),
+        "tokens": row.whole("tokens"),
+        "inclusion_propensity": row.number("inclusion_propensity", 0, 1),
+    }
+
+
+_READERS: Mapping[str, Callable[[JsonFields, str], LogRow]] = {
+    "memory_state": _read_state,
+    "rating": _read_rating,
+    "packet": _read_packet,
+    "report": _read_report,
+}
+
+
+def _of_namespace(payload: bytes, namespace: str) -> bytes:
+    """The request that a packet answered, as one about the namespace that the packet now is in."""
+    if not payload:
+        return payload
+    try:
+        request = ranker_pb2.RankRequest.FromString(payload)
+    except DecodeError as error:
+        raise ValueError("request is no RankRequest") from error
+    if request.namespace == namespace:
+        return payload
+    request.namespace = namespace
+    return request.SerializeToString()
+
+
+def _time(micros: Micros) -> str:
+    return (EPOCH + micros * MICROSECOND).isoformat().replace("+00:00", "Z")
+
+
+def _list(values: Floats) -> Sequence[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]

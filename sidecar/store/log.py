@@ -1,0 +1,273 @@
+"""The log and what memories have besides a caller's fields, as rows that leave one store and enter another.
+
+A row names memories by id, never by key: keys are a store's own. What comes in is counted by the same code as a report
+that has just arrived, and a row that is there already changes nothing. So a namespace that was written out and read
+into an empty store ranks as it did.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
+
+from sidecar.domain import Change, Memory, Micros, Packet, PacketItem, PoolItem, Rating, UseCounts
+from sidecar.store import memories, packets, reports, tally
+from sidecar.store.merge import Report
+from sidecar.store.writer import Done
+
+STORED = 1
+"""The key of a memory of the store in a row: whichever key has its id. Others are below: a caller's own, or GONE."""
+GONE = 0
+"""The key of a memory that was deleted since. None has it, so that one written later under the id inherits nothing."""
+
+STATES_AT_ONCE = 1_000
+PACKETS_AT_ONCE = 20
+
+Item = TypeVar("Item", PacketItem, PoolItem)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """What a caller cannot write of a memory: when it was last changed, and the parts of its importance that are
+    computed, in [0, 1] or None."""
+
+    memory_id: str
+    update_time: Micros
+    importance_content: float | None
+    importance_use: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRating:
+    """A mark that stands on a memory."""
+
+    memory_id: str
+    rater: str
+    rating: Rating
+    reason: str
+    time: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedReport:
+    """A report of use on a packet, with what is kept of it beside its words."""
+
+    packet_id: str
+    report: Report
+    outcome: float
+    agent_id: str
+    request_id: str
+
+
+LogRow: TypeAlias = MemoryState | LoggedRating | Packet | LoggedReport
+
+
+@dataclass(slots=True)
+class LogOutcome:
+    """What became of rows: how many were new or changed something, how many were there, and what was wrong with the
+    others, by their numbers."""
+
+    imported: int = 0
+    known: int = 0
+    rejected: list[tuple[int, str]] = field(default_factory=list)
+
+
+def memory_states(connection: sqlite3.Connection, namespace: str, after: int) -> tuple[list[LogRow], int | None]:
+    """States and ratings of memories whose keys follow `after`, a page; and the key to go on after, None at the end."""
+    found = connection.execute(
+        "SELECT memory_key, memory_id, update_time, importance_content, importance_use FROM memories"
+        " WHERE namespace = ? AND memory_key > ? ORDER BY memory_key LIMIT ?",
+        (namespace, after, STATES_AT_ONCE),
+    ).fetchall()
+    rows: list[LogRow] = []
+    for key, memory_id, *state in found:
+        rows.append(MemoryState(memory_id, *state))
+        rows.extend(_ratings(connection, key, memory_id))
+    return rows, found[-1][0] if len(found) == STATES_AT_ONCE else None
+
+
+def is_within(row: LogRow, from_time: Micros | None, until_time: Micros | None) -> bool:
+    """True for a rating of [from_time, until_time)."""
+    return (
+        isinstance(row, LoggedRating)
+        and (from_time is None or row.time >= from_time)
+        and (until_time is None or row.time < until_time)
+    )
+
+
+def packets_with_reports(
+    connection: sqlite3.Connection, namespace: str, after: int, from_time: Micros | None, until_time: Micros | None
+) -> tuple[list[LogRow], int | None]:
+    """A page of packets made in [from_time, until_time) whose keys follow `after`, each with its reports; and the key
+    to go on after, None at the end."""
+    found = connection.execute(
+        "SELECT packet_key, packet_id FROM packets WHERE namespace = ? AND packet_key > ?"
+        " AND (? IS NULL OR create_time >= ?) AND (? IS NULL OR create_time < ?) ORDER BY packet_key LIMIT ?",
+        (namespace, after, from_time, from_time, until_time, until_time, PACKETS_AT_ONCE),
+    ).fetchall()
+    rows: list[LogRow] = []
+    for key, packet_id in found:
+        rows.append(_without_keys(connection, packets.read(connection, namespace, packet_id)[1]))
+        rows.extend(_reports(connection, key, packet_id))
+    return rows, found[-1][0] if len(found) == PACKETS_AT_ONCE else None
+
+
+def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[int, LogRow]]) -> Done[LogOutcome]:
+    """Takes numbered rows into a namespace, in their order: a packet stands before its reports, and the memories are
+    there already."""
+    outcome = LogOutcome()
+    states: dict[int, str] = {}
+    rated: dict[int, tuple[int, int]] = {}
+    reported: dict[str, reports.ReportedPacket] = {}
+    for number, row in rows:
+        try:
+            match row:
+                case Packet():
+                    is_new = _take_packet(connection, namespace, row)
+                case LoggedReport():
+                    is_new = _take_report(connection, namespace, row, reported)
+                case LoggedRating():
+                    is_new = _take_rating(connection, namespace, row, rated)
+                case MemoryState():
+                    is_new = _take_state(connection, namespace, row, states)
+        except _RejectedError as error:
+            outcome.rejected.append((number, str(error)))
+        else:
+            outcome.imported += is_new
+            outcome.known += not is_new
+    uses: dict[int, UseCounts] = {}
+    for packet in reported.values():
+        uses |= tally.recount(connection, packet.key, namespace, packet.session_key, packet.memory_keys)
+    if not (states or rated or uses):
+        return Done(outcome)
+    version = memories.bump(connection, namespace)
+    upserted = tuple(memories.get(connection, namespace, memory_id) for memory_id in states.values())
+    return Done(outcome, Change(namespace, version, upserted=upserted, uses=uses, ratings=rated))
+
+
+class _RejectedError(Exception):
+    """A row that cannot be taken in, in words."""
+
+
+def _ratings(connection: sqlite3.Connection, key: int, memory_id: str) -> Iterator[LoggedRating]:
+    for rater, rating, reason, time in connection.execute(
+        "SELECT rater, rating, reason, time FROM ratings WHERE memory_key = ? ORDER BY time, rater", (key,)
+    ):
+        yield LoggedRating(memory_id, rater, Rating(rating), reason, time)
+
+
+def _reports(connection: sqlite3.Connection, packet_key: int, packet_id: str) -> Iterator[LoggedReport]:
+    beside = {
+        row[0]: row[1:]
+        for row in connection.execute(
+            "SELECT report_id, outcome, agent_id, request_id FROM reports WHERE packet_key = ?", (packet_key,)
+        )
+    }
+    for report in sorted(
+        tally.reports_of(connection, packet_key), key=lambda each: (each.receive_time, each.report_id)
+    ):
+        yield LoggedReport(packet_id, report, *beside[report.report_id])
+
+
+def _without_keys(connection: sqlite3.Connection, packet: Packet) -> Packet:
+    """The packet with STORED, GONE or a caller's own negative number in the place of this store's keys."""
+
+    def found(item: Item) -> Item:
+        if item.memory_key <= 0:
+            return item
+        lives = connection.execute(
+            "SELECT 1 FROM memories WHERE memory_key = ? AND memory_id = ?", (item.memory_key, item.memory_id)
+        ).fetchone()
+        return replace(item, memory_key=STORED if lives else GONE)
+
+    return replace(packet, items=tuple(map(found, packet.items)), undrawn=tuple(map(found, packet.undrawn)))
+
+
+def _take_packet(connection: sqlite3.Connection, namespace: str, packet: Packet) -> bool:
+    known = connection.execute("SELECT namespace FROM packets WHERE packet_id = ?", (packet.packet_id,)).fetchone()
+    if known is not None:
+        if known[0] != namespace:
+            raise _RejectedError(
+                f"packet_id: {packet.packet_id!r} is in the log of another namespace of this store; the log of a"
+                " namespace can be brought into another store, and not into another namespace beside it"
+            )
+        return False
+
+    def keyed(item: Item) -> Item:
+        if item.memory_key != STORED:
+            return item
+        row = connection.execute(
+            "SELECT memory_key FROM memories WHERE namespace = ? AND memory_id = ?", (namespace, item.memory_id)
+        ).fetchone()
+        return replace(item, memory_key=GONE if row is None else row[0])
+
+    filled = replace(
+        packet,
+        namespace=namespace,
+        items=tuple(map(keyed, packet.items)),
+        undrawn=tuple(map(keyed, packet.undrawn)),
+    )
+    packets.insert(connection, packets.to_rows(filled))
+    return True
+
+
+def _take_report(
+    connection: sqlite3.Connection,
+    namespace: str,
+    row: LoggedReport,
+    reported: dict[str, reports.ReportedPacket],
+) -> bool:
+    packet = reported.get(row.packet_id) or reports.packet_of(connection, namespace, row.packet_id)
+    if packet is None:
+        raise _RejectedError(
+            f"packet_id: no packet {row.packet_id!r} in this namespace; send a packet before its reports"
+        )
+    if connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (row.report.report_id,)).fetchone():
+        return False
+    known = packet.memory_keys.keys()
+    words = replace(
+        row.report,
+        used=row.report.used & known,
+        unused=row.report.unused & known,
+        shown=None if row.report.shown is None else row.report.shown & known,
+    )
+    reports.insert(connection, packet, words, row.outcome, row.agent_id, row.request_id)
+    reported[row.packet_id] = packet
+    return True
+
+
+def _take_rating(
+    connection: sqlite3.Connection, namespace: str, row: LoggedRating, rated: dict[int, tuple[int, int]]
+) -> bool:
+    memory = _memory(connection, namespace, row.memory_id)
+    known = connection.execute(
+        "SELECT time FROM ratings WHERE memory_key = ? AND rater = ?", (memory.key, row.rater)
+    ).fetchone()
+    if known is not None and known[0] >= row.time:
+        return False
+    rated[memory.key] = memories.set_rating(connection, memory.key, row.rater, row.rating, row.reason, row.time)
+    return True
+
+
+def _take_state(connection: sqlite3.Connection, namespace: str, row: MemoryState, states: dict[int, str]) -> bool:
+    memory = _memory(connection, namespace, row.memory_id)
+    state = (row.update_time, row.importance_content, row.importance_use)
+    if state == (memory.update_time, memory.importance_content, memory.importance_use):
+        return False
+    connection.execute(
+        "UPDATE memories SET update_time = ?, importance_content = ?, importance_use = ? WHERE memory_key = ?",
+        (*state, memory.key),
+    )
+    states[memory.key] = row.memory_id
+    return True
+
+
+def _memory(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory:
+    memory = memories.find(connection, namespace, memory_id)
+    if memory is None:
+        raise _RejectedError(
+            f"memory_id: no memory {memory_id!r} in this namespace; store it before what is known of it"
+        )
+    return memory

@@ -1,0 +1,133 @@
+"""Markdown memory files: what is a memory, what stands before it, and which files it names."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.formats import markdown
+
+
+def contents(text: str, name: str = "MEMORY.md") -> list[str]:
+    return [item.fields["content"] for item in markdown.memories(markdown.parse(text), name)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- one\n- two\n", ["one", "two"]),
+        ("* one\n+ two\n1. three\n2) four", ["one", "two", "three", "four"]),
+        ("a paragraph\nof two lines\n\nanother", ["a paragraph\nof two lines", "another"]),
+        ("- one\n  goes on\n  - nested\n\n  and on\n- two", ["one\ngoes on\n- nested\n\nand on", "two"]),
+        ("# Title\n- one\n## A\n- two\n### B\n- three\n## C\ntext", ["one", "A: two", "A / B: three", "C: text"]),
+        ("# A\n- one\n# B\n- two", ["A: one", "B: two"]),
+        ("before\n\n# A\n- one", ["before", "one"]),
+        ("A\n===\n\n- one\n\nB\n---\n- two", ["one", "B: two"]),
+        ("Steps:\n- one\n- two\n\nafter", ["Steps: one", "Steps: two", "after"]),
+        ("Steps:\n\n- one", ["Steps: one"]),
+        ("Just a colon:\n\ntext", ["Just a colon:", "text"]),
+        (
+            "## A\n```sh\n# no heading\n- no bullet\n\n@no/import.md\n```\n",
+            ["A:\n```sh\n# no heading\n- no bullet\n\n@no/import.md\n```"],
+        ),
+        ("- run\n  ```\n  x\n\n  y\n  ```\n- two", ["run\n```\nx\n\ny\n```", "two"]),
+        ("---\nname: x\n---\n- one", ["one"]),
+        ("---\n\n- one\n\n***\n\n- two", ["one", "two"]),
+        ("<!-- hidden -->- one\n<!-- a\n- b\n-->\n- two <!-- c -->", ["one", "two"]),
+        ("> quoted\n> lines", ["quoted\nlines"]),
+        ("## Empty\n\n-\n- \n***", []),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |\n|---|---|\n| 1 | 2 |"]),
+        ("- [ ] open\n- [x] done", ["[ ] open", "[x] done"]),
+        ("", []),
+    ],
+)
+def test_bullets_and_paragraphs_are_memories(text: str, expected: list[str]) -> None:
+    """With what is nested in them, and their headings before them."""
+    found = [content.replace("\n  ", "\n") for content in contents(text)]
+    assert found == [each.replace("\n  ", "\n") for each in expected]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_and_a_mark_change_nothing(end: str) -> None:
+    """Nor do the ids."""
+    text = "# T\n\n- one\n- two\n\n## A\ntext\n"
+    plain = list(markdown.memories(markdown.parse(text), "a.md"))
+    assert list(markdown.memories(markdown.parse("\ufeff" + text.replace("\n", end)), "a.md")) == plain
+
+
+def test_every_memory_knows_its_line_its_thread_and_its_place() -> None:
+    """The line is the first of its text; places count memories."""
+    found = list(markdown.memories(markdown.parse("# T\n\n- one\n  on\n- two\n\ntext\n"), "notes/a.md"))
+    assert [item.place for item in found] == [3, 5, 7]
+    assert [item.fields["source_sequence"] for item in found] == [1, 2, 3]
+    assert {item.fields["source_thread"] for item in found} == {"notes/a.md"}
+
+
+def test_ids_stay_when_others_come_go_and_move() -> None:
+    """They come from file, headings and text; a text that stands twice has two."""
+
+    def ids(text: str, name: str = "a.md") -> dict[str, str]:
+        return {item.fields["content"]: item.fields["id"] for item in markdown.memories(markdown.parse(text), name)}
+
+    before, after = ids("- one\n- two"), ids("- new\n- two\n- one")
+    assert {name: after[name] for name in before} == before
+    assert before != ids("- one\n- two", "b.md")
+    doubled = [item.fields["id"] for item in markdown.memories(markdown.parse("- one\n- one\n- one"), "a.md")]
+    assert len(set(doubled)) == 3
+    assert doubled[0] == before["one"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "day"),
+    [
+        ("2026-04-01.md", "- one", (2026, 4, 1)),
+        ("memory/2026-04-01.md", "- one", (2026, 4, 1)),
+        ("memory\\2026-04-01-standup.md", "- one", (2026, 4, 1)),
+        ("2026-13-01.md", "- one", None),
+        ("2026-04-011.md", "- one", None),
+        ("notes.md", "- one", None),
+        ("journal.md", "## 2026-04-02 Thursday\n### Deploys\n- one", (2026, 4, 2)),
+        ("2026-04-01.md", "## 2026-04-02\n- one", (2026, 4, 2)),
+    ],
+)
+def test_a_date_in_the_name_or_a_heading_is_the_day(name: str, text: str, day: tuple[int, int, int] | None) -> None:
+    """The heading's where both have one."""
+    (item,) = markdown.memories(markdown.parse(text), name)
+    time = item.fields.get("create_time")
+    assert (time and time.date()) == (day and datetime.date(*day))
+
+
+def test_imports_are_found_where_they_are_meant() -> None:
+    """Not in code, not in mail addresses; what looks like a file is told from a name."""
+    text = (
+        "@a.md and (see @docs/b.md), @~/c.md.\n\n- @../d\n- @priya and @org/pkg\n`@e.md` ``@f.md``\n"
+        "mail me@g.md\n```\n@h.md\n```\n# About @i.md\n"
+    )
+    found = [(each.line, each.path, each.is_sure) for each in markdown.parse(text).imports]
+    assert found == [
+        (1, "a.md", True),
+        (1, "docs/b.md", True),
+        (1, "~/c.md", True),
+        (3, "../d", True),
+        (4, "priya", False),
+        (4, "org/pkg", False),
+        (10, "i.md", True),
+    ]
+
+
+def test_a_line_that_only_imports_is_no_memory() -> None:
+    """What it names is."""
+    assert contents("@a.md\n\n- @b.md\n- see @c.md\n") == ["see @c.md"]
+
+
+@given(st.text(st.sampled_from("#-*> `~@.:=<!\n\r\t12ab|é中"), max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    """Every memory has a text with something to see, an id of its own and a line of the file."""
+    found = list(markdown.memories(markdown.parse(text), "a.md"))
+    assert len({item.fields["id"] for item in found}) == len(found)
+    for item in found:
+        assert item.fields["content"].strip()
+        assert 1 <= item.place <= len(text) + 1
