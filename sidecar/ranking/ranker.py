@@ -116,6 +116,7 @@ class Ranker:
         self.weights = weights
         self._clock = clock
         self._reserve = reserve_settings or ReserveSettings()
+        self._policy = self._reserve.policy
         self._emotion = emotion_namespaces
         self._new_packet_id = new_packet_id
         self._salt = store.salt
@@ -254,7 +255,7 @@ class Ranker:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
         packed = pack(scored, limits, occasion.fingerprint)
         drawn_from = Reserve()
-        chance = chance_of(self._salt, packet_id, self._reserve.policy)
+        chance = chance_of(self._salt, packet_id, self._policy)
         if limits.slots:
             recent = self._store.recent_reserved(request.namespace, request.session_id, RECENT_PACKETS)
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
@@ -268,7 +269,7 @@ class Ranker:
             undrawn=undrawn,
             model_version=occasion.weights.version,
             feature_schema_hash=SCHEMA_HASH,
-            exploration_policy=self._reserve.policy,
+            exploration_policy=self._policy,
             score_version=occasion.snapshot.score_version,
             as_of_time=occasion.as_of_time,
             create_time=self._clock(),

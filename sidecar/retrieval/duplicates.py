@@ -23,7 +23,7 @@ from sidecar.retrieval.tokenizer import WORD, is_stop_word, normalize
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
 BITMAP_BITS = 1024
-CACHED_FINGERPRINTS = 4096
+CACHED_FINGERPRINTS = 16_384
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring codes over the high bits
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
@@ -42,7 +42,20 @@ _CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
 _NEGATING_PARTS = re.compile("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
 SHORTEST_TYPO = 5
 """Letters. A word of as many with one letter more, less or other is mistyped; a shorter one is another word."""
+_DIGIT = re.compile(r"\d")
 _NUMBERED = re.compile(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
+
+
+class _Kept(dict[int, str | None]):
+    """A table for str.translate that drops what is not compared; filled as characters turn up."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        self[code] = found = character if unicodedata.category(character) in _COMPARED else None
+        return found
+
+
+_KEEP = _Kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class Fingerprint:
         folded = unicodedata.normalize("NFKC", normalize(text).casefold())
         numbers = tuple(sorted(map(_ascii_digits, _NUMBERED.findall(folded))))
         # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
-        normal = "".join(c for c in folded if unicodedata.category(c) in _COMPARED)
+        normal = folded.translate(_KEEP)
         if len(normal) < 3:
             return Fingerprint(frozenset(), 0, numbers, whole=normal or " ".join(folded.split()))
         codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
@@ -78,7 +91,7 @@ class Fingerprint:
             trigrams=frozenset(trigrams.tolist()),
             bitmap=int.from_bytes(np.packbits(bits).tobytes()),
             numbers=numbers,
-            words=frozenset(word for word in words if not (is_stop_word(word) or any(c.isdecimal() for c in word))),
+            words=frozenset(word for word in words if not (is_stop_word(word) or _DIGIT.search(word))),
             negating_words=tuple(sorted(negations)),
             negating_parts=tuple(sorted(_NEGATING_PARTS.findall(folded))),
         )
