@@ -7,6 +7,7 @@ values, and logs the packet before it answers.
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from sidecar.errors import StoreFullError
 from sidecar.features import SCHEMA_HASH, View, raw_matrix
 from sidecar.features.use_rate import PRIOR
 from sidecar.ranking.gates import gate_codes
+from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
 from sidecar.ranking.pipeline import (
     Limits,
     Packed,
@@ -46,9 +48,6 @@ from sidecar.store.requests import Once, Replayed
 from sidecar.store.store import Store
 from sidecar.weights import Weights, WeightsHolder
 
-# A longer task is read at both ends: what it is about stands at the beginning, what is asked most often at the end.
-TASK_HEAD_CHARS = 4_096
-TASK_TAIL_CHARS = 12_288
 RECENT_PACKETS = 3
 """A memory that was drawn for a session is not drawn again in its next packets, this many."""
 
@@ -88,6 +87,12 @@ class Occasion:
     def fingerprint(self, row: int) -> Fingerprint:
         """What tells whether a row says the same as another."""
         return self.snapshot.fingerprint(row)
+
+
+def says_something(task: str) -> bool:
+    """False for a blank task, and for one of punctuation or of characters that cannot be seen, of which an embedder
+    would still make a vector."""
+    return any(c.isalnum() or unicodedata.category(c) == "So" for c in task)
 
 
 def random_packet_id() -> str:
@@ -190,20 +195,20 @@ class Ranker:
         )
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
-        task = request.task
-        if len(task) > TASK_HEAD_CHARS + TASK_TAIL_CHARS:
-            task = f"{task[:TASK_HEAD_CHARS]}\n{task[-TASK_TAIL_CHARS:]}"
+        task = request.task if says_something(request.task) else ""
+        if is_too_long(task):
+            task = both_ends(task)
             degradations.append(
                 (
                     DegradationReason.TASK_SHORTENED,
-                    f"task has {len(request.task)} characters; its first {TASK_HEAD_CHARS} and last {TASK_TAIL_CHARS} "
-                    "were read. Say what is asked in fewer.",
+                    f"task has {len(request.task):,} characters: of the first {HEAD_CHARS:,} and last {TAIL_CHARS:,} "
+                    "the questions were read, or each kind of line once. Say what is asked in fewer.",
                 )
             )
         snapshot = self._snapshot(request, as_of)
         check()
         vector = self._task_vector(request, task, snapshot)
-        if vector is None and task.strip():
+        if vector is None and task:
             degradations.append(
                 (
                     DegradationReason.NO_EMBEDDING,
@@ -247,7 +252,7 @@ class Ranker:
     def _task_vector(self, request: RankRequest, task: str, snapshot: Snapshot) -> TaskVector | None:
         if request.task_embedding is not None:
             return TaskVector(request.task_embedding)
-        if not self._embedder.dimension or not task.strip():
+        if not self._embedder.dimension or not task:
             return None
         return snapshot.task_vector(task, self._embedder)
 
