@@ -10,6 +10,7 @@ import difflib
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -119,9 +120,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def _parse_embedder(given: Any) -> str:
+    if not isinstance(given, str) or not re.fullmatch(r"wordllama|none|(?:onnx|model2vec):\S.*|client:\d+", given):
+        raise ValueError
+    return given
+
+
 _TEXT = Rule("a text that is not empty", _parse_text)
 _FOLDER = Rule("the path of a folder", _parse_folder)
 _NAMES = Rule("a list of texts (in a flag or a variable: separated by commas)", _parse_names)
+_EMBEDDER = Rule("wordllama, none, onnx:FOLDER, model2vec:FOLDER or client:DIMENSION", _parse_embedder)
 _LISTEN = Rule("unix:PATH, or HOST:PORT of this machine alone", _parse_listen)
 
 
@@ -137,9 +145,7 @@ class Settings:
     listen: str = field(metadata=_about(_LISTEN, "address to serve on"))
     embedder: str = field(
         default="wordllama",
-        metadata=_about(
-            _choice("wordllama", "none"), "what makes vectors of texts; a store keeps the one it was made with"
-        ),
+        metadata=_about(_EMBEDDER, "what makes vectors of texts; a store keeps the one it was made with"),
     )
     weights: str = field(
         default="default",

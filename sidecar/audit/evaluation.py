@@ -23,7 +23,7 @@ from sidecar.retrieval.namespaces import Namespaces
 from sidecar.store.store import Store
 from sidecar.weights import Weights, WeightsHolder
 
-PLACES = 100
+PLACES = 50
 """How far down a relevant memory is looked for; below, it counts as not found."""
 MEASURES = ("recall@5", "recall@10", "recall@25", "ndcg@10", "mrr")
 RESAMPLES = 2_000

@@ -9,6 +9,7 @@ import click
 from sidecar import __version__
 from sidecar.cli import (
     demo,
+    evaluation,
     export_memories,
     feedback,
     import_memories,
@@ -119,6 +120,7 @@ for command in (
     memories.update,
     memories.delete,
     memories.namespaces,
+    evaluation.evaluate_command,
     status.status,
     settings.config,
 ):

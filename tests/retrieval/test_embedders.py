@@ -6,12 +6,19 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
+from sidecar.domain import Memory
 from sidecar.errors import SettingsError
 from sidecar.retrieval.embedders import Embedder, make_embedder
+from sidecar.retrieval.snapshot import snapshot_of
 
 TEXTS = ["the cat sat on the mat", "a kitten on a rug", "quarterly revenue grew", "", "  ", "猫が好き", "cat " * 5000]
 
@@ -98,7 +105,132 @@ def test_none_gives_no_vectors() -> None:
     assert (embedder.name, embedder.dimension, embedder.fingerprint) == ("none", 0, "")
 
 
-@pytest.mark.parametrize("spec", ["", "wordlama", "onnx", "None"])
+def test_vectors_from_the_client_have_one_dimension_and_none_of_their_own() -> None:
+    """Texts get no direction; what callers bring is compared as it is."""
+    embedder = make_embedder("client:3")
+    assert (embedder.name, embedder.dimension) == ("client", 3)
+    assert not embedder.embed(["a", "b"]).any()
+    vectors = {
+        "x": np.array([1, 0, 0], np.float32),
+        "y": np.array([0, 2, 0], np.float32),
+        "z": embedder.embed(["z"])[0],
+    }
+    snapshot = snapshot_of([Memory(id=name, content=name, embedding=vector) for name, vector in vectors.items()])
+    found = snapshot.match("task", np.array([0, 1, 0], np.float32)).cosine
+    assert [found[snapshot.row_of_id[name]] for name in "xy"] == [0.0, 1.0]
+    assert np.isnan(found[snapshot.row_of_id["z"]])
+
+
+def test_a_model2vec_folder_adds_up_its_vectors(folder: Path) -> None:
+    """By hand: the vectors of the words, added and brought to length 1; half-precision files too."""
+    table = np.array([[0, 0], [3, 0], [0, 4]], dtype=np.float16)
+    header = json.dumps({"embeddings": {"dtype": "F16", "shape": [3, 2], "data_offsets": [0, 12]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + table.tobytes())
+    embedder = make_embedder(f"model2vec:{folder}")
+    assert embedder.dimension == 2
+    assert embedder.embed(["cat", "dog dog", "cat dog", ""]).tolist() == [
+        [1, 0],
+        [0, 1],
+        pytest.approx([0.6, 0.8]),
+        [0, 0],
+    ]
+
+
+def test_a_model2vec_file_of_another_make_is_refused(folder: Path) -> None:
+    """Vectors that are shared or weighed would come out wrong, so the file is refused and says why."""
+    header = json.dumps({"embeddings": {"dtype": "F32"}, "mapping": {}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(SettingsError, match="embeddings, mapping"):
+        make_embedder(f"model2vec:{folder}").embed(["cat"])
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [(None, [0.6, 0.8]), ({"pooling_mode_mean_tokens": True}, [0.6, 0.8]), ({"pooling_mode_cls_token": True}, [1, 0])],
+)
+def test_an_onnx_folder_pools_as_it_says(folder: Path, pooling: dict[str, bool] | None, expected: list[float]) -> None:
+    """By hand: `cat` is (3, 0) and `dog` (0, 4); their mean points to (.6, .8), the first to (1, 0)."""
+    write_model(folder / "model.onnx", np.array([[0, 0], [3, 0], [0, 4]], dtype=np.float32))
+    if pooling is not None:
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling), encoding="utf-8")
+    embedder = make_embedder(f"onnx:{folder}")
+    rows = embedder.embed(["cat dog", "dog", " "])
+    assert embedder.dimension == 2
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [pytest.approx(expected), [0, 1], [0, 0]]
+    assert embedder.embed(["cat dog"])[0].tobytes() == rows[0].tobytes()
+
+
+def test_another_model_in_the_folder_is_another_fingerprint(folder: Path) -> None:
+    """What decides a vector is in the fingerprint: the model, and how it pools."""
+    prints = set()
+    (folder / "onnx").mkdir()
+    for scale in (1, 2):
+        write_model(folder / "onnx" / "model.onnx", scale * np.eye(3, 2, dtype=np.float32))
+        prints.add(make_embedder(f"onnx:{folder}").fingerprint)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}', encoding="utf-8")
+    prints.add(make_embedder(f"onnx:{folder}").fingerprint)
+    assert len(prints) == 3
+
+
+def test_a_folder_that_cannot_be_used_is_refused_with_the_reason(folder: Path, tmp_path: Path) -> None:
+    """A missing file, a file that is no model, and a pooling that is not known are each named."""
+    with pytest.raises(SettingsError, match=r"tokenizer\.json"):
+        make_embedder(f"onnx:{tmp_path / 'nowhere'}")
+    with pytest.raises(SettingsError, match=r"model\.safetensors"):
+        make_embedder(f"model2vec:{folder}")
+    with pytest.raises(SettingsError, match=r"model\.onnx"):
+        make_embedder(f"onnx:{folder}")
+    (folder / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(SettingsError, match="cannot load"):
+        make_embedder(f"onnx:{folder}").embed(["x"])
+    write_model(folder / "model.onnx", np.eye(3, 2, dtype=np.float32))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}', encoding="utf-8")
+    with pytest.raises(SettingsError, match="lasttoken"):
+        make_embedder(f"onnx:{folder}").embed(["x"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a tokenizer of two words."""
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "cat": 1, "dog": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    found = tmp_path / "model"
+    found.mkdir()
+    tokenizer.save(str(found / "tokenizer.json"))
+    return found
+
+
+def write_model(path: Path, table: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    """The smallest text encoder in ONNX: each token's output is its row of `table`."""
+
+    def field(number: int, value: int | str | bytes) -> bytes:
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        data = value.encode() if isinstance(value, str) else value
+        return varint(number << 3 | 2) + varint(len(data)) + data
+
+    def varint(value: int) -> bytes:
+        low, rest = value & 0x7F, value >> 7
+        return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+    def tensor(name: str, kind: int, *dimensions: int | str) -> bytes:
+        shape = b"".join(field(1, field(1 if isinstance(each, int) else 2, each)) for each in dimensions)
+        return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
+
+    rows, size = table.shape
+    node = field(1, "table") + field(1, "input_ids") + field(2, "last_hidden_state") + field(4, "Gather")
+    weights = field(1, rows) + field(1, size) + field(2, 1) + field(8, "table") + field(9, table.tobytes())
+    graph = field(1, node) + field(2, "encoder") + field(5, weights)
+    graph += field(11, tensor("input_ids", 7, "batch", "tokens"))
+    graph += field(12, tensor("last_hidden_state", 1, "batch", "tokens", size))
+    path.write_bytes(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13)))
+
+
+@pytest.mark.parametrize("spec", ["", "wordlama", "onnx", "onnx:", "client:", "none:1", "wordllama:x", "None"])
 def test_an_unknown_embedder_is_refused_with_the_choices(spec: str) -> None:
     """The error names the setting, the value and what can be chosen."""
     with pytest.raises(SettingsError) as caught:
