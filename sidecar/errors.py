@@ -135,6 +135,12 @@ class OverloadedError(RankerError):
         self.retry_after = retry_after
 
 
+class BackupFailedError(RankerError):
+    """The copy of a store could not be written."""
+
+    reason = "BACKUP_FAILED"
+
+
 class AnswerTooLargeError(RankerError):
     """The answer does not fit into a message."""
 

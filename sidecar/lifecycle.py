@@ -115,7 +115,7 @@ class Sidecar:
             server.serve(
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
                 MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
-                AdminService(store, weights, facts),
+                AdminService(store, weights, facts, self._clock),
             )
             # The address goes last, so that no second server finds the store still open.
             undo.callback(self.drain)

@@ -58,7 +58,7 @@ def settings_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in OWN_VARIABLES}
 
 
-def server_options(*, namespace: bool = True) -> Callable[[Command], Command]:
+def server_options(*, namespace: bool = True, timeout: float = 10.0) -> Callable[[Command], Command]:
     """Adds --address, --namespace, --timeout and --json to a command, which gets them as `connection`."""
 
     def decorate(command: Command) -> Command:
@@ -82,7 +82,7 @@ def server_options(*, namespace: bool = True) -> Callable[[Command], Command]:
             click.option(
                 "--timeout",
                 type=click.FloatRange(min=0, min_open=True, max=86_400),
-                default=10.0,
+                default=timeout,
                 show_default=True,
                 metavar="SECONDS",
                 help="How long to wait for an answer.",

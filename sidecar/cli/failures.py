@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 5
     PARTLY = 6
     TAKEN = 7
+    DAMAGED = 8
     INTERRUPTED = 130
 
 
@@ -37,7 +38,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.REFUSED: "the server refused it as invalid",
     ExitCode.UNAVAILABLE: "no server, or no answer in time; the same call may succeed later",
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
-    ExitCode.TAKEN: "serve: the store or the address cannot be had; most often another server has it",
+    ExitCode.TAKEN: "the store or the address cannot be had; most often another server has it",
+    ExitCode.DAMAGED: "check, restore: the store or the backup is damaged",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 

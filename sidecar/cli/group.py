@@ -8,6 +8,8 @@ import click
 
 from sidecar import __version__
 from sidecar.cli import (
+    backup,
+    check,
     demo,
     evaluation,
     export_memories,
@@ -122,6 +124,9 @@ for command in (
     memories.namespaces,
     evaluation.evaluate_command,
     status.status,
+    backup.backup,
+    backup.restore,
+    check.check,
     settings.config,
 ):
     cli.add_command(command)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 from memoryranker.v1 import admin_pb2, admin_pb2_grpc
@@ -17,6 +18,8 @@ from sidecar.rpc.outgoing import set_time
 from sidecar.rpc.validation import NAMESPACE_BYTES, check_text
 from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
+
+PATH_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,11 @@ class ServerFacts:
 class AdminService(admin_pb2_grpc.AdminServiceServicer):
     """Answers what `admin.proto` says."""
 
-    def __init__(self, store: Store, weights: WeightsHolder, facts: ServerFacts) -> None:
+    def __init__(self, store: Store, weights: WeightsHolder, facts: ServerFacts, clock: Callable[[], Micros]) -> None:
         self._store = store
         self._weights = weights
         self._facts = facts
+        self._clock = clock
 
     def GetStatus(
         self, request: admin_pb2.GetStatusRequest, context: grpc.ServicerContext
@@ -82,3 +86,15 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
     ) -> admin_pb2.ImportLogResponse:
         """Message by message, each durable before the next is read."""
         return import_log(self._store, request_iterator)
+
+    def Backup(self, request: admin_pb2.BackupRequest, context: grpc.ServicerContext) -> admin_pb2.BackupResponse:
+        """A copy as of one moment. It is given up once nobody waits for it any more."""
+        bad = Violations()
+        check_text(bad, "path", request.path, 1, PATH_BYTES)
+        if request.path and not Path(request.path).is_absolute():
+            bad.add("path", f"is {request.path!r}; must be absolute, for it is the server that writes there")
+        bad.raise_if_any()
+        made = self._store.backup(Path(request.path), self._clock(), lambda: not context.is_active())
+        response = admin_pb2.BackupResponse(byte_count=made.byte_count)
+        set_time(response.snapshot_time, made.snapshot_time)
+        return response

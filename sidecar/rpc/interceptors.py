@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 OUR_METHODS = "/memoryranker.v1."
 EMBEDDING = frozenset({"Rank", "ExplainMiss", "UpsertMemories", "UpdateMemory", "ScoreImportance"})
 """Calls that may wait for an embedder. All others have threads of their own, so that it never holds up a report."""
+LONG = frozenset({"Backup"})
+"""Calls that take as long as the store is large: they run where streams do, and hold up none of the others."""
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
@@ -100,6 +102,8 @@ class Calls(grpc.ServerInterceptor):
             answer = answering(inner.unary_unary, method)
             if not ours:  # a check of health must be answered whatever calls there are
                 answer.experimental_thread_pool = self._moments
+            elif method.rpartition("/")[2] in LONG:
+                answer.experimental_thread_pool = self._streams
             elif method.rpartition("/")[2] not in EMBEDDING:
                 answer.experimental_thread_pool = self._short
             return grpc.unary_unary_rpc_method_handler(answer, *codec)

@@ -202,13 +202,13 @@ def get(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memor
 
 
 def score_version(connection: sqlite3.Connection, namespace: str) -> int:
-    """The namespace's score version, 0 if it was never written to."""
+    """The namespace's score version; if it was never written to, the one it will count from."""
     row = connection.execute("SELECT score_version FROM namespaces WHERE namespace = ?", (namespace,)).fetchone()
     if row is None:
         row = connection.execute(
             "SELECT score_version FROM purged_namespaces WHERE namespace_hash = ?", (_hash(connection, namespace),)
         ).fetchone()
-    return 0 if row is None else int(row[0])
+    return int(meta.get(connection, meta.FIRST_SCORE_VERSION) or 0) if row is None else int(row[0])
 
 
 def bump(connection: sqlite3.Connection, namespace: str, *, created: int = 0, write_time: Micros | None = None) -> int:

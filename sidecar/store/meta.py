@@ -9,6 +9,12 @@ from collections.abc import Mapping
 SALT = "salt"
 """32 random bytes, made with the store: the secret of the draws for reserved slots."""
 
+EMBEDDER = "embedder"
+"""The embedder that the store was made with, as name@fingerprint:dimension."""
+FIRST_SCORE_VERSION = "first_score_version"
+"""As decimal digits, what a namespace that is not known yet counts its score versions from; unset means 0. Set where a
+store goes back to an earlier state."""
+
 _INFERRED_PRECISION = "inferred_precision"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sidecar.errors import StoreUnavailableError
 from sidecar.store.failures import translate
@@ -71,4 +73,14 @@ def connect(database: Path, *, writes: bool) -> sqlite3.Connection:
     connection.execute("PRAGMA busy_timeout = 5000")
     if not writes:
         connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def connect_for_reading(database: Path) -> sqlite3.Connection:
+    """A connection that cannot change the database, nor checkpoint its log: for looking at a store that may not be
+    ours, or not whole."""
+    path = quote(os.fsencode(database.absolute()))
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA busy_timeout = 5000")
     return connection

@@ -7,6 +7,7 @@ survives the process. `now` is the caller's clock in microseconds. With a `once`
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -26,8 +27,10 @@ from sidecar.domain import (
     UseReport,
     WriteOutcome,
 )
-from sidecar.errors import StoreUnavailableError
+from sidecar.errors import OverloadedError, StoreUnavailableError
 from sidecar.store import ingested, log, memories, meta, packets, reports, requests, snapshots, tally
+from sidecar.store.backup import Backup
+from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
 from sidecar.store.opening import Opened, open_files
@@ -51,6 +54,7 @@ class Store:
         """32 random bytes, the secret of the draws for reserved slots."""
         self.schema_version = opened.schema_version
         self._closed = False
+        self._backing_up = threading.Lock()
         self._opened = opened
         self._readers = Readers(opened.files.database)
         self._writer = Writer(opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages)
@@ -111,6 +115,21 @@ class Store:
                     f" {SETTLE_SECONDS:.0f} s; a long read or the disk is in the way, see the server's log"
                 )
             time.sleep(0.01)
+
+    def backup(self, folder: Path, now: Micros, is_cancelled: Callable[[], bool] = lambda: False) -> Backup:
+        """Copies the store into `folder`, which must not exist or be empty, while everything else goes on.
+
+        Raises InvalidRequestError, BackupFailedError, DeadlineExceededError once `is_cancelled`, and OverloadedError
+        while another backup is made.
+        """
+        if self._closed:
+            raise StoreUnavailableError("the store is closed; the server is shutting down")
+        if not self._backing_up.acquire(blocking=False):
+            raise OverloadedError("another backup is being made; try again when it is done")
+        try:
+            return write_backup(self._opened.files.database, folder, now, is_cancelled)
+        finally:
+            self._backing_up.release()
 
     # Memories
 

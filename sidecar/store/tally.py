@@ -17,6 +17,11 @@ _REPORT = (
 )
 _WORD = "w.report_key, w.word, w.memory_id"
 
+INSERT_WORD = (
+    "INSERT INTO packet_uses (packet_key, memory_id, channel, memory_key, used, confidence, receive_time,"
+    " used_millionths, seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
 
 def recount(
     connection: sqlite3.Connection,
@@ -29,7 +34,8 @@ def recount(
     counts changed, by key."""
     before = _packet_pairs(connection, packet_key)
     merged = merge(reports_of(connection, packet_key), list(memory_keys))
-    _replace_words(connection, packet_key, memory_keys, merged)
+    connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet_key,))
+    connection.executemany(INSERT_WORD, word_rows(packet_key, memory_keys, merged))
     after = {memory_keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
     counts: dict[int, UseCounts] = {}
     for key in memory_keys.values():
@@ -182,29 +188,22 @@ def _packet_pairs(connection: sqlite3.Connection, packet_key: int) -> dict[int, 
     return {row[0]: SessionUse(*row[1:]) for row in rows}
 
 
-def _replace_words(
-    connection: sqlite3.Connection, packet_key: int, memory_keys: Mapping[str, int], merged: Iterable[Merged]
-) -> None:
-    """Writes the merged words down; the pair stands once, with the strongest channel."""
-    connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet_key,))
-    connection.executemany(
-        "INSERT INTO packet_uses (packet_key, memory_id, channel, memory_key, used, confidence, receive_time,"
-        " used_millionths, seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                packet_key,
-                one.memory_id,
-                word.channel.value,
-                memory_keys[one.memory_id],
-                int(word.used),
-                word.confidence,
-                word.receive_time,
-                *((0, 0, None) if i else (one.used, one.seen, one.last_use_time)),
-            )
-            for one in merged
-            for i, word in enumerate(one.words)
-        ],
-    )
+def word_rows(packet_key: int, memory_keys: Mapping[str, int], merged: Iterable[Merged]) -> list[Row]:
+    """The merged words as rows for INSERT_WORD; the pair stands once, with the strongest channel."""
+    return [
+        (
+            packet_key,
+            one.memory_id,
+            word.channel.value,
+            memory_keys[one.memory_id],
+            int(word.used),
+            word.confidence,
+            word.receive_time,
+            *((0, 0, None) if i else (one.used, one.seen, one.last_use_time)),
+        )
+        for one in merged
+        for i, word in enumerate(one.words)
+    ]
 
 
 def reports_of(connection: sqlite3.Connection, packet_key: int) -> list[Report]:

@@ -13,6 +13,7 @@ import pytest
 from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
+from sidecar.store.restore import restore
 
 EXAMPLES = [
     (name, line.strip())
@@ -55,6 +56,9 @@ def environ(server: Connection, workplace: Path, request: pytest.FixtureRequest)
         client.upsert(namespace, [{"id": f"m{n}", "content": f"memory {n} of deploys", "metadata": {"team": "billing"}}
                                   for n in range(1, 6)])  # fmt: skip
         packet = client.rank(namespace, "deploys").packet_id
+        if request.getfixturevalue("line").split()[1] in ("check", "restore"):
+            client.backup(str(workplace / "backup-monday"), timeout=60)
+            restore(workplace / "backup-monday", workplace / ".local" / "share" / "memory-ranker", 0)
     return {
         "PATH": PATH,
         "HOME": str(workplace),

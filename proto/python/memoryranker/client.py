@@ -412,6 +412,11 @@ class Client:
         """How the server stands, and one namespace."""
         return self._call(self._admin.GetStatus, admin_pb2.GetStatusRequest(namespace=namespace), timeout)
 
+    def backup(self, path: str, *, timeout: float | None = None) -> admin_pb2.BackupResponse:
+        """Has the server copy its store to the folder `path`, absolute, which must not exist or be empty. A copy that
+        is not made by the deadline is given up."""
+        return self._call(self._admin.Backup, admin_pb2.BackupRequest(path=path), timeout)
+
     def _call(
         self,
         method: grpc.UnaryUnaryMultiCallable[Any, Response] | grpc.StreamUnaryMultiCallable[Any, Response],

@@ -1,0 +1,68 @@
+"""What the commands that open a store's folder themselves have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sidecar.cli.connection import settings_environ
+from sidecar.cli.failures import ExitCode, Failure
+from sidecar.config import resolve
+from sidecar.errors import (
+    InvalidRequestError,
+    RankerError,
+    SettingsError,
+    StoreDamagedError,
+    StoreLockedError,
+)
+
+
+def data_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds --data, an absolute path or None."""
+    return click.option(
+        "--data",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        callback=lambda _, __, value: None if value is None else Path(os.path.abspath(value.expanduser())),
+        help=words,
+    )
+
+
+def data_folder() -> Path:
+    """Where a server with the same environment and settings file would have its store."""
+    try:
+        return resolve({}, settings_environ(os.environ)).settings.data
+    except SettingsError as error:
+        raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turns the store's errors into a Failure with an exit code of its own."""
+    try:
+        yield
+    except RankerError as error:
+        violations = error.violations if isinstance(error, InvalidRequestError) else ()
+        raise Failure(
+            error.message,
+            _exit_code(error),
+            reason=error.reason,
+            violations=tuple((each.field, each.description) for each in violations),
+        ) from error
+
+
+def _exit_code(error: RankerError) -> ExitCode:
+    match error:
+        case InvalidRequestError():
+            return ExitCode.REFUSED
+        case StoreLockedError():
+            return ExitCode.TAKEN
+        case StoreDamagedError():
+            return ExitCode.DAMAGED
+        case _:
+            return ExitCode.ERROR
