@@ -114,6 +114,10 @@ def read_vector(bad: Violations, path: str, data: bytes, dimension: int) -> NDAr
 
 def read_struct(bad: Violations, path: str, struct: Struct) -> dict[str, Any]:
     """Plain data from a Struct: finite numbers, no NUL, at most 16 levels deep and 16 KiB as JSON."""
+    if (size := struct.ByteSize()) > 8 * METADATA_BYTES:
+        # Protobuf takes at most some six times as much as JSON: not worth reading, whatever is in it.
+        bad.add(path, f"has {size:,} bytes; must have at most {METADATA_BYTES:,} as JSON")
+        return {}
     before = len(bad.found)
     data = {key: _read_value(bad, _inside(path, key), value, 1) for key, value in _members(bad, path, struct)}
     if len(bad.found) == before:

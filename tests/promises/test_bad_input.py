@@ -194,13 +194,13 @@ def test_a_message_full_of_wrong_things_is_refused_soon(server: Running, name: s
     with channel_to(server.listen) as channel:
         ranker, memory = ranker_pb2_grpc.RankerServiceStub(channel), memory_pb2_grpc.MemoryServiceStub(channel)
         if isinstance(request, memory_pb2.UpsertMemoriesRequest):
-            assert memory.UpsertMemories(request, timeout=20).results[0].status.code == 3
+            assert memory.UpsertMemories(request, timeout=60).results[0].status.code == 3
         else:
             method: Any = ranker.Rank if isinstance(request, ranker_pb2.RankRequest) else memory.UpdateMemory
             with pytest.raises(grpc.RpcError) as caught:
-                method(request, timeout=20)
+                method(request, timeout=60)
             assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 30
 
 
 def test_a_message_that_is_too_large_is_refused_and_the_next_call_works(client: Client, namespace: str) -> None:
