@@ -187,6 +187,9 @@ class Settings:
         default=0.6,
         metadata=_about(_number(0, 1), "least task fit of a reserved memory, as a share of the last ranked one's"),
     )
+    rescore_max_move: float = field(
+        default=0.1, metadata=_about(_number(0, 1), "how far a rescore moves an importance at most in one run")
+    )
     quota_bytes: int = field(
         default=0,
         metadata=_about(_whole(0, 2**53), "size of the store from which writes are refused; 0 for no limit", "bytes"),

@@ -343,12 +343,20 @@ class NamespaceState:
 
 
 @dataclass(frozen=True, slots=True)
+class UsePriors:
+    """(mu, kappa) of the use rate by kind, and the score version of each namespace that they begin with."""
+
+    priors: Mapping[str, tuple[float, float]]
+    since: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What one committed write changed in a namespace. Changes of a namespace arrive in the order of score_version,
     which grows by one with each.
 
-    `upserted` memories replace those of the same key; `uses` and `ratings` ((helpful, unhelpful)) are the new standing
-    by memory key.
+    `upserted` memories replace those of the same key; `uses`, `ratings` ((helpful, unhelpful)) and `importance_uses`
+    (the use part of an importance) are the new standing by memory key. `use_priors` are set where a rescore moved them.
     """
 
     namespace: str
@@ -358,3 +366,5 @@ class Change:
     uses: Mapping[int, UseCounts] = field(default_factory=dict)
     ratings: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     purged: bool = False
+    importance_uses: Mapping[int, float | None] = field(default_factory=dict)
+    use_priors: UsePriors | None = None

@@ -23,6 +23,8 @@ from sidecar.errors import (
     SettingsError,
     UnknownWeightsError,
 )
+from sidecar.feedback.rescore import Rescorer
+from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
 from sidecar.retrieval.embedders import Embedder, make_embedder
@@ -94,6 +96,8 @@ class Sidecar:
             undo.callback(store.close)
             _settle_embedder(store, embedder)
             namespaces = Namespaces(store.load)
+            priors = PriorsByVersion(store.use_priors())
+            store.subscribe(priors.apply)
             store.subscribe(namespaces.apply)
             memory_count = _load_all(store, namespaces)
             ranker = Ranker(
@@ -105,6 +109,7 @@ class Sidecar:
                 reserve_settings=_reserve(settings),
                 emotion_namespaces=frozenset(settings.emotion_namespaces),
                 new_packet_id=self._new_packet_id,
+                priors=priors,
             )
             facts = ServerFacts(
                 listen=server.listen,
@@ -115,7 +120,9 @@ class Sidecar:
             server.serve(
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
                 MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
-                AdminService(store, weights, facts, self._clock),
+                AdminService(
+                    store, weights, facts, self._clock, Rescorer(store, self._clock, settings.rescore_max_move)
+                ),
             )
             # The address goes last, so that no second server finds the store still open.
             undo.callback(self.drain)

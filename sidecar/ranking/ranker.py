@@ -23,7 +23,6 @@ from sidecar.domain import (
 )
 from sidecar.errors import StoreFullError
 from sidecar.features import SCHEMA_HASH, View, raw_matrix
-from sidecar.features.use_rate import PRIOR
 from sidecar.ranking.gates import gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
 from sidecar.ranking.pipeline import (
@@ -38,6 +37,7 @@ from sidecar.ranking.pipeline import (
     reserve,
     score,
 )
+from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.duplicates import Fingerprint
@@ -114,7 +114,9 @@ class Ranker:
         reserve_settings: ReserveSettings | None = None,
         emotion_namespaces: frozenset[str] = frozenset(),
         new_packet_id: Callable[[], str] = random_packet_id,
+        priors: PriorsByVersion | None = None,
     ) -> None:
+        """`priors` must hear of the store's changes before `namespaces` does; None means as they are now, for good."""
         self._store = store
         self._namespaces = namespaces
         self._embedder = embedder
@@ -125,7 +127,7 @@ class Ranker:
         self._emotion = emotion_namespaces
         self._new_packet_id = new_packet_id
         self._salt = store.salt
-        self._use_prior = {**PRIOR, **store.use_priors()}
+        self._priors = priors or PriorsByVersion(store.use_priors())
 
     def rank(self, request: RankRequest, check: Callable[[], None]) -> RankAnswer:
         """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed.
@@ -223,7 +225,7 @@ class Ranker:
             text=text,
             as_of_time=as_of,
             half_life_days=weights.half_life_days,
-            use_prior=self._use_prior,
+            use_prior=self._priors.of(request.namespace, snapshot.score_version),
             emotion_enabled=request.namespace in self._emotion,
             variants=weights.variants,
         )

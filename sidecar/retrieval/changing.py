@@ -101,6 +101,9 @@ def changed(before: Contents, change: Change) -> Contents:
     for key, (helpful, unhelpful) in change.ratings.items():
         if (row := writer.row_of_key(key)) is not None:
             writer.rewrite(row, replace(writer.memory_list[row], helpful=helpful, unhelpful=unhelpful))
+    for key, use in change.importance_uses.items():
+        if (row := writer.row_of_key(key)) is not None:
+            writer.rewrite(row, replace(writer.memory_list[row], importance_use=use))
     after = writer.finish(change.score_version)
     dead = len(after) - after.live_count
     return compacted(after) if dead > max(FEWEST_DEAD_ROWS, SHARE_OF_DEAD_ROWS * len(after)) else after

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from memoryranker.v1 import admin_pb2, admin_pb2_grpc
+from memoryranker.v1 import admin_pb2
 
 from sidecar import __version__
 from sidecar.domain import Micros
 from sidecar.errors import Violations
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from sidecar.feedback.rescore import Rescorer
+from sidecar.rpc.admin_feedback import FeedbackAdmin
 from sidecar.rpc.log_transfer import export_log, import_log
 from sidecar.rpc.outgoing import set_time
 from sidecar.rpc.validation import NAMESPACE_BYTES, check_text
@@ -32,14 +34,20 @@ class ServerFacts:
     start_time: Micros
 
 
-class AdminService(admin_pb2_grpc.AdminServiceServicer):
+class AdminService(FeedbackAdmin):
     """Answers what `admin.proto` says."""
 
-    def __init__(self, store: Store, weights: WeightsHolder, facts: ServerFacts, clock: Callable[[], Micros]) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        weights: WeightsHolder,
+        facts: ServerFacts,
+        clock: Callable[[], Micros],
+        rescorer: Rescorer,
+    ) -> None:
+        super().__init__(store, clock, rescorer)
         self._weights = weights
         self._facts = facts
-        self._clock = clock
 
     def GetStatus(
         self, request: admin_pb2.GetStatusRequest, context: grpc.ServicerContext

@@ -250,7 +250,43 @@ _FIRST: Migration = (
     "CREATE INDEX ingested_chunks_by_time ON ingested_chunks (create_time)",
 )
 
-MIGRATIONS: Sequence[Migration] = (_FIRST,)
+# Runs that moved the use parts of importances: what each memory had before and after, and from which score version on a
+# namespace shows it. moved and restored are whole runs; times are of the server.
+_RESCORES: Migration = (
+    """
+    CREATE TABLE rescore_runs (
+        run_number INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL UNIQUE,
+        namespace TEXT NOT NULL,
+        create_time INTEGER NOT NULL,
+        memory_count INTEGER NOT NULL,
+        moved_count INTEGER NOT NULL,
+        restore_time INTEGER,
+        priors_before TEXT NOT NULL,
+        precision_before TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE rescore_versions (
+        run_number INTEGER NOT NULL,
+        namespace TEXT NOT NULL,
+        score_version INTEGER NOT NULL,
+        PRIMARY KEY (run_number, namespace)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE rescored (
+        memory_key INTEGER NOT NULL,
+        run_number INTEGER NOT NULL,
+        before_use REAL,
+        after_use REAL,
+        PRIMARY KEY (memory_key, run_number)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX rescored_by_run ON rescored (run_number)",
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES),)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

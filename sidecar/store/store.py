@@ -28,7 +28,7 @@ from sidecar.domain import (
     WriteOutcome,
 )
 from sidecar.errors import OverloadedError, StoreUnavailableError
-from sidecar.store import ingested, log, memories, meta, packets, reports, requests, snapshots, tally
+from sidecar.store import ingested, log, memories, meta, packets, reports, requests, rescores, snapshots, tally
 from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
@@ -344,6 +344,21 @@ class Store:
         """
         with self._readers.snapshot() as db:
             return tally.counts_as_of(db, namespace, time)
+
+    # Rescores
+
+    def feedback(self, namespace: str) -> rescores.Feedback:
+        """What a rescore of a namespace goes by, or of all for ""."""
+        with self._readers.snapshot() as db:
+            return rescores.read(db, namespace)
+
+    def apply_rescore(self, run: rescores.Run, now: Micros) -> int:
+        """Writes a rescore's scores, all or none, beside those from before. Returns how many memories it moved."""
+        return self._writer.submit(lambda db: rescores.apply(db, run, now), durable=True)
+
+    def restore_scores(self, run_id: str, now: Micros) -> int:
+        """Brings the scores from before a run back. Returns how many. Raises RunNotFoundError."""
+        return self._writer.submit(lambda db: rescores.restore(db, run_id, now), durable=True)
 
     # Facts about the whole
 

@@ -35,6 +35,8 @@ class Done(Generic[R_co]):
     value: R_co
     change: Change | None = None
     erased: bool = False
+    more: tuple[Change, ...] = ()
+    """Changes of other namespaces in the same transaction."""
 
 
 Work = Callable[[sqlite3.Connection], Done[R]]
@@ -273,14 +275,17 @@ class Writer:
             assert job.done is not None
             if job.done.erased:
                 self._checkpoints.text_was_deleted(time.monotonic())
-            change = job.done.change
-            if change is None:
+            if job.done.change is None:
                 continue
-            for callback in self._subscribers:
-                try:
-                    callback(change)
-                except Exception:  # noqa: BLE001 - committed is committed; who failed sees the gap and loads anew
-                    _log.exception("a subscriber failed on the change to score version %d", change.score_version)
+            for change in (job.done.change, *job.done.more):
+                self._tell(change)
+
+    def _tell(self, change: Change) -> None:
+        for callback in self._subscribers:
+            try:
+                callback(change)
+            except Exception:  # noqa: BLE001 - committed is committed; who failed sees the gap and loads anew
+                _log.exception("a subscriber failed on the change to score version %d", change.score_version)
 
     def _allow_pages(self, frees: bool) -> None:
         pages = self._checkpoints.reserve_pages + self._max_pages if frees else self._max_pages

@@ -417,6 +417,45 @@ class Client:
         is not made by the deadline is given up."""
         return self._call(self._admin.Backup, admin_pb2.BackupRequest(path=path), timeout)
 
+    def audit(
+        self, namespace: str = "", *, window: datetime.timedelta | None = None, timeout: float | None = None
+    ) -> admin_pb2.AuditResponse:
+        """What is wrong with the feeding of a namespace, or of the whole store, and what to do."""
+        request = admin_pb2.AuditRequest(namespace=namespace)
+        if window is not None:
+            request.window.FromTimedelta(window)
+        return self._call(self._admin.Audit, request, timeout)
+
+    def rescore(
+        self, namespace: str = "", *, apply: bool = False, timeout: float | None = None
+    ) -> admin_pb2.RescoreResponse:
+        """How importances move by what was used; written only with `apply`."""
+        return self._call(self._admin.Rescore, admin_pb2.RescoreRequest(namespace=namespace, apply=apply), timeout)
+
+    def restore_scores(self, run_id: str, *, timeout: float | None = None) -> admin_pb2.RestoreScoresResponse:
+        """Brings back the scores from before a rescore."""
+        return self._call(self._admin.RestoreScores, admin_pb2.RestoreScoresRequest(run_id=run_id), timeout)
+
+    def prune(
+        self,
+        namespace: str = "",
+        *,
+        older_than: datetime.timedelta | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> admin_pb2.PruneResponse:
+        """Removes old packets and their reports."""
+        request = admin_pb2.PruneRequest(namespace=namespace, max_bytes=max_bytes, dry_run=dry_run)
+        if older_than is not None:
+            request.older_than.FromTimedelta(older_than)
+        return self._call(self._admin.Prune, request, timeout)
+
+    def purge_namespace(self, namespace: str, *, timeout: float | None = None) -> admin_pb2.PurgeNamespaceResponse:
+        """Removes a namespace with everything in it."""
+        request = admin_pb2.PurgeNamespaceRequest(namespace=namespace, confirm_namespace=namespace)
+        return self._call(self._admin.PurgeNamespace, request, timeout)
+
     def _call(
         self,
         method: grpc.UnaryUnaryMultiCallable[Any, Response] | grpc.StreamUnaryMultiCallable[Any, Response],

@@ -1,0 +1,73 @@
+"""What an operator does about feedback: rescore and restore, prune, purge, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import grpc
+from memoryranker.v1 import admin_pb2, admin_pb2_grpc
+
+from sidecar.domain import Micros
+from sidecar.errors import Violations
+from sidecar.feedback.rescore import Rescorer
+from sidecar.feedback.rescoring import Move
+from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, check_text, shown
+from sidecar.store.store import Store
+
+MOST_MOVES = 1_000
+
+
+class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
+    """The part of AdminService that is about feedback."""
+
+    def __init__(self, store: Store, clock: Callable[[], Micros], rescorer: Rescorer) -> None:
+        self._store = store
+        self._clock = clock
+        self._rescorer = rescorer
+
+    def Rescore(self, request: admin_pb2.RescoreRequest, context: grpc.ServicerContext) -> admin_pb2.RescoreResponse:
+        """Shows what would change, or writes it in one piece."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 0, NAMESPACE_BYTES)
+        bad.raise_if_any()
+        done = self._rescorer.run(request.namespace, apply=request.apply)
+        return admin_pb2.RescoreResponse(
+            run_id=done.run_id,
+            memory_count=done.memory_count,
+            moved_count=len(done.moves),
+            moves=[_move(move) for move in done.moves[:MOST_MOVES]],
+        )
+
+    def RestoreScores(
+        self, request: admin_pb2.RestoreScoresRequest, context: grpc.ServicerContext
+    ) -> admin_pb2.RestoreScoresResponse:
+        """Also undoes the runs after it."""
+        bad = Violations()
+        check_text(bad, "run_id", request.run_id, 1, ID_BYTES)
+        bad.raise_if_any()
+        return admin_pb2.RestoreScoresResponse(restored_count=self._rescorer.restore(request.run_id))
+
+    def PurgeNamespace(
+        self, request: admin_pb2.PurgeNamespaceRequest, context: grpc.ServicerContext
+    ) -> admin_pb2.PurgeNamespaceResponse:
+        """Its name has to be said twice."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 1, NAMESPACE_BYTES)
+        if request.confirm_namespace != request.namespace:
+            bad.add(
+                "confirm_namespace",
+                f"is {shown(request.confirm_namespace)}; must be namespace once more, {shown(request.namespace)}",
+            )
+        bad.raise_if_any()
+        memories, packets = self._store.purge_namespace(request.namespace)
+        return admin_pb2.PurgeNamespaceResponse(memory_count=memories, packet_count=packets)
+
+
+def _move(move: Move) -> admin_pb2.ScoreMove:
+    return admin_pb2.ScoreMove(
+        namespace=move.standing.namespace,
+        memory_id=move.standing.memory_id,
+        from_score=move.from_score,
+        to_score=move.to_score,
+        reason=move.reason,
+    )
