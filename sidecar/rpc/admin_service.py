@@ -70,6 +70,7 @@ class AdminService(FeedbackAdmin):
             packet_count=numbers.packet_count,
             reported_packet_count=numbers.reported_packet_count,
             store_bytes=numbers.byte_count,
+            problems=self._store.problems(),
             presets=self._weights.names,
             listen=facts.listen,
         )

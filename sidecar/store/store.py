@@ -367,6 +367,10 @@ class Store:
         with self._readers.snapshot() as db:
             return snapshots.store_numbers(db, sum(self._opened.files.sizes()))
 
+    def problems(self) -> list[str]:
+        """What keeps the store from being written to, in words with what to do."""
+        return [problem] if (problem := self._writer.problem) else []
+
     def namespace_numbers(self, namespace: str) -> NamespaceNumbers:
         """A namespace in numbers; zeros for one that is not there."""
         with self._readers.snapshot() as db:

@@ -109,6 +109,7 @@ class Writer:
         self._pages_allowed = 0
         self._subscribers: list[Callable[[Change], None]] = []
         self._broken: Exception | None = None
+        self._full: Exception | None = None
         self._closed = False
         self._submitting = threading.Lock()
         self._queue: queue.SimpleQueue[Job[Any] | _Settle | _End] = queue.SimpleQueue()
@@ -120,6 +121,12 @@ class Writer:
     def waiting(self) -> int:
         """Jobs in the queue, those at work not counted."""
         return self._queue.qsize()
+
+    @property
+    def problem(self) -> str:
+        """Why writes are refused, in words; "" if the last one was not."""
+        found = self._broken or self._full
+        return "" if found is None else str(found)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Calls back on the writer thread after each COMMIT, in commit order, before any waiter is answered. A callback
@@ -230,6 +237,8 @@ class Writer:
         except (sqlite3.Error, _TransactionLostError) as error:
             self._lost(group, error)
             return
+        if done:
+            self._full = None
         for job, why in refused:
             job.answer(why)
         self._publish(done)
@@ -265,6 +274,8 @@ class Writer:
         if is_unsynced(cause):
             self._give_up(cause)
         if len(group) == 1:
+            if is_full(cause):
+                self._full = translate(cause)
             group[0].answer(self._broken or translate(cause))
             return
         for job in group:
