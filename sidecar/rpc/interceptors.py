@@ -94,9 +94,7 @@ class Calls(grpc.ServerInterceptor):
         """`inner` with errors mapped, on the threads of its sort."""
         ours = method.startswith(OUR_METHODS)
         read = inner.request_deserializer
-        if ours and not inner.request_streaming:
-            read = _reading(read)
-        codec = (read, inner.response_serializer)
+        codec = (_reading(read) if ours else read, inner.response_serializer)
         answering, streaming = (_answering, _streaming) if ours else (_passing, self._idling)
         if inner.unary_unary is not None:
             answer = answering(inner.unary_unary, method)
@@ -153,7 +151,8 @@ class _Unreadable:
 
 
 def _reading(inner: Any) -> Callable[[bytes], Any]:
-    """Reads a request; grpcio itself would answer INTERNAL to one that it cannot read, and blame the server."""
+    """Reads a request; grpcio itself would answer INTERNAL to one that it cannot read, and blame the server. In a
+    stream it would besides leave the handler waiting for ever for the next one."""
 
     def read(data: bytes) -> Any:
         try:
@@ -164,18 +163,21 @@ def _reading(inner: Any) -> Callable[[bytes], Any]:
     return read
 
 
-def _check_readable(request: Any) -> None:
+def _readable(request: Any) -> Any:
+    """The request, or the stream of them. Raises InvalidRequestError at one that is no message of its kind."""
+    if isinstance(request, Iterator):
+        return map(_readable, request)
     if isinstance(request, _Unreadable):
         bad = Violations()
         bad.add("request", "cannot be read: a text in it is not UTF-8, it nests too deep, or it is another message")
         bad.raise_if_any()
+    return request
 
 
 def _answering(inner: Any, method: str) -> Any:
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
         try:
-            _check_readable(request)
-            return inner(request, context)
+            return inner(_readable(request), context)
         except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
             status = _status(error, method)
         abort(context, status)
@@ -186,8 +188,7 @@ def _answering(inner: Any, method: str) -> Any:
 def _streaming(inner: Any, method: str) -> Any:
     def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
-            _check_readable(request)
-            yield from inner(request, context)
+            yield from inner(_readable(request), context)
             return
         except Exception as error:  # noqa: BLE001 - as above
             status = _status(error, method)
