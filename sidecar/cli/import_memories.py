@@ -29,7 +29,7 @@ Examples:
   memory-ranker import memories.jsonl
   memory-ranker import MEMORY.md CLAUDE.md memory/ --dry-run
   memory-ranker import chat.jsonl --map content=message.text --map create_time=ts --map metadata.user=from
-  memory-ranker export --no-log | memory-ranker import - --namespace copy
+  memory-ranker export --no-log | memory-ranker import - --namespace trial
 
 A bad line is told by its number, and the rest goes in: exit code 6. What is there already stays as it is, so that an
 import that broke off, or a file that has grown, can be imported again. docs/import.md describes the formats.""",

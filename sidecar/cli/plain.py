@@ -78,8 +78,8 @@ def _word(enum: Any, number: int) -> str:
 def _struct(value: Any) -> Any:
     """A Struct, a ListValue or one of their plain values."""
     if not hasattr(value, "DESCRIPTOR"):
-        # A Struct knows only floating-point numbers.
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        # A Struct knows only floating-point numbers. Zero has a sign only there.
+        return int(value) if isinstance(value, float) and value.is_integer() and str(value) != "-0.0" else value
     if value.DESCRIPTOR.name == "Struct":
         return {key: _struct(value[key]) for key in value}
     return [_struct(each) for each in value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from sidecar.cli.failures import ExitCode, Failure, batch_exit_code, exit_with
 from sidecar.cli.memory_options import MEMORY_FLAGS, memory_options
 from sidecar.cli.parsing import json_lines, memory_fields, read_text
 from sidecar.cli.plain import plain
+from sidecar.formats.items import made_id
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -90,11 +90,6 @@ def put(
         screen.document({"memory_id": chosen, "outcome": result[0], "score_version": tally.score_version})
     else:
         click.echo(f"{screen.visible(chosen)}  {result[0]}")
-
-
-def made_id(content: str) -> str:
-    """The id of a memory that was given none: the same for the same text."""
-    return "m-" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def put_batch(client: Client, namespace: str, batch: list[tuple[int, Mapping[str, Any]]], tally: Tally) -> list[str]:

@@ -11,15 +11,15 @@ from google.rpc import code_pb2, status_pb2
 from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 
 from sidecar.domain import Filter, Memory, Micros, WriteOutcome
-from sidecar.errors import InvalidRequestError, Violations
+from sidecar.errors import Violations
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedders import Embedder
 from sidecar.retrieval.namespaces import Namespaces
+from sidecar.rpc.batch import MAX_BATCH, read_batch
 from sidecar.rpc.incoming import (
     read_changes,
     read_filter,
     read_id,
-    read_memory,
     read_namespace,
     read_request_id,
 )
@@ -28,14 +28,12 @@ from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import fill_memories, set_time, write_refusal, write_result
 from sidecar.rpc.paging import make_token, read_token
 from sidecar.rpc.replay import answer_of, once_of
-from sidecar.rpc.status import ITEM_BYTES, status_of
 from sidecar.rpc.stopping import Stopping
-from sidecar.rpc.validation import check_count, check_range, check_text, shown
+from sidecar.rpc.validation import check_count, check_range, check_text
 from sidecar.store.memories import Derived
 from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
-MAX_BATCH = 1_000
 MAX_DELETED_IDS = 10_000
 ROOM_IN_A_PAGE = 16_384
 """What the memories of a page leave of a message, for all that is not theirs."""
@@ -72,23 +70,12 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         read_request_id(bad, request.request_id)
         check_count(bad, "memories", len(request.memories), 1, MAX_BATCH)
         bad.raise_if_any()
-        results: dict[int, memory_pb2.WriteResult] = {}
-        good: dict[str, tuple[int, dict[str, Any]]] = {}
-        for i, message in enumerate(request.memories):
-            wrong = Violations()
-            fields = read_memory(wrong, f"memories[{i}]", message, self._embedder.dimension)
-            if message.id in good:
-                first = good[message.id][0]
-                wrong.add(f"memories[{i}].id", f"is {shown(message.id)}, as is memories[{first}].id; send each id once")
-            if wrong.found:
-                status = status_of(InvalidRequestError(wrong.found), ITEM_BYTES)
-                results[i] = write_refusal(message.id, status)
-            else:
-                good[message.id] = (i, fields)
+        batch = read_batch(request.memories, self._embedder.dimension)
 
         def write(done: tuple[list[tuple[WriteOutcome, Memory]], int]) -> memory_pb2.UpsertMemoriesResponse:
             outcomes, version = done
-            for (i, _), (outcome, memory) in zip(good.values(), outcomes, strict=True):
+            results = dict(batch.refused)
+            for i, (outcome, memory) in zip(batch.places, outcomes, strict=True):
                 results[i] = write_result(memory.id, outcome)
             return memory_pb2.UpsertMemoriesResponse(
                 results=[results[i] for i in range(len(request.memories))], score_version=version
@@ -97,12 +84,11 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         once = once_of("UpsertMemories", request, write)
         if once is not None and (known := self._store.answered(namespace, once, self._clock())):
             return answer_of(memory_pb2.UpsertMemoriesResponse, known, write)
-        old = self._store.get_many(namespace, list(good))
+        old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
         check()
-        patches = [(memory_id, fields) for memory_id, (_, fields) in good.items()]
-        derived = self._derive(patches, old)
+        derived = self._derive(batch.patches, old)
         check()
-        done = self._store.upsert(namespace, patches, self._clock(), once, derived)
+        done = self._store.upsert(namespace, batch.patches, self._clock(), once, derived)
         return answer_of(memory_pb2.UpsertMemoriesResponse, done, write)
 
     def IngestMemories(

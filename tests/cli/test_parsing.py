@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.cli.parsing import json_lines, memory_fields, parse_json, parse_time, weights
-from sidecar.cli.put import BATCH_BYTES, BATCH_MEMORIES, Tally, batches, made_id
+from sidecar.cli.put import BATCH_BYTES, BATCH_MEMORIES, Tally, batches
+from sidecar.formats.items import made_id
 
 NOW = datetime.datetime(2026, 10, 1, 12, tzinfo=datetime.UTC)
 

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from memoryranker.client import MemoryFields, memory
 from memoryranker.v1 import types_pb2
@@ -64,6 +64,8 @@ def exported(message: types_pb2.Memory) -> bytes:
 
 
 @given(st.lists(memories, max_size=4))
+@example([{"id": "a", "content": "x", "metadata": {"zero": -0.0, "large": 1e300, "small": 5e-324}}])
+@example([{"id": "a", "content": "\u2028\u0085\x1c\r\n\ufeff\U0001f600\x7f"}])
 def test_every_memory_comes_back_as_it_was(given_: list[dict[str, Any]]) -> None:
     """Whatever its text holds: line separators, marks, escapes, characters of every plane, numbers to the last bit."""
     messages = [memory(**each) for each in given_]

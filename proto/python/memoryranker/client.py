@@ -288,7 +288,7 @@ class Client:
         memories: Iterable[types_pb2.Memory | Mapping[str, Any]],
         *,
         stream_id: str | None = None,
-        chunk_size: int = 200,
+        chunk_size: int = 100,
         on_progress: Callable[[IngestResult], None] | None = None,
         timeout: float | None = None,
     ) -> IngestResult:

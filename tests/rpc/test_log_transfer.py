@@ -1,0 +1,337 @@
+"""The log as JSON Lines: every row comes back as it was, a bad one is refused alone, and nothing counts twice."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memoryranker.client import Client, RankerRpcError
+from memoryranker.v1 import admin_pb2, ranker_pb2
+
+from sidecar.domain import (
+    Channel,
+    DegradationReason,
+    EmptyReason,
+    LeftOutReason,
+    Micros,
+    Packet,
+    PacketItem,
+    PoolItem,
+    Rating,
+    Segment,
+)
+from sidecar.rpc.log_rows import read_row, write_row
+from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState
+from sidecar.store.merge import Report
+from tests.serving import Running
+
+NOW: Micros = 1_790_000_000_123_456
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+ids = texts.filter(bool)
+units = st.floats(0, 1)
+scores = st.floats(allow_nan=False, allow_infinity=False)
+times = st.integers(-2_208_988_800_000_000, 7_289_654_399_999_999)
+counts = st.integers(0, 2**63 - 1)
+keys = st.sampled_from([STORED, GONE, -1, -(2**63)])
+numbers = st.lists(scores | st.just(math.nan), min_size=3, max_size=3).map(np.array)
+distinct = st.lists(ids, max_size=3, unique=True)
+
+
+def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "memory_id": st.just(memory_id),
+            "memory_key": keys,
+            "score": scores,
+            "task_fit": scores,
+            "features": numbers,
+            "raw": numbers,
+            "tokens": counts,
+            "inclusion_propensity": units,
+        }
+    )
+
+
+@st.composite
+def packets(draw: st.DrawFn) -> Packet:
+    items = tuple(
+        PacketItem(
+            **draw(_scored(each)),
+            segment=draw(st.sampled_from(Segment)),
+            contributions=draw(numbers),
+            position_probability=draw(units),
+            swapped=draw(st.booleans()),
+        )
+        for each in draw(distinct)
+    )
+    undrawn = tuple(PoolItem(**draw(_scored(each))) for each in draw(distinct))
+    request = ranker_pb2.RankRequest(namespace="n", task=draw(texts)).SerializeToString()
+    return Packet(
+        packet_id=draw(ids),
+        namespace="n",
+        items=items,
+        undrawn=undrawn,
+        **{name: draw(texts) for name in ("model_version", "feature_schema_hash", "exploration_policy")},
+        **{name: draw(texts) for name in ("agent_id", "session_id", "surface", "request_id")},
+        score_version=draw(counts),
+        as_of_time=draw(times),
+        create_time=draw(times),
+        valid_until_time=draw(st.none() | times),
+        left_out=draw(st.dictionaries(st.sampled_from(LeftOutReason), counts)),
+        degradations=tuple(draw(st.lists(st.tuples(st.sampled_from(DegradationReason), texts), max_size=2))),
+        empty_reason=draw(st.none() | st.sampled_from(EmptyReason)),
+        reserve_pool_size=draw(counts),
+        pool_sizes=(draw(counts), draw(counts)),
+        reserved_slots=draw(counts),
+        token_budget=draw(st.none() | counts),
+        ranked_budget=draw(st.none() | counts),
+        slot_budget=draw(st.none() | counts),
+        payload=draw(st.sampled_from([b"", request])),
+    )
+
+
+id_sets = st.frozensets(ids, max_size=3)
+reports = st.builds(
+    LoggedReport,
+    packet_id=ids,
+    report=st.builds(
+        Report,
+        report_id=ids,
+        channel=st.sampled_from(Channel),
+        complete=st.booleans(),
+        confidence=units,
+        sequence=st.none() | st.integers(-(2**63), 2**63 - 1),
+        report_time=st.none() | times,
+        receive_time=times,
+        used=id_sets,
+        unused=id_sets,
+        shown=st.none() | id_sets,
+    ),
+    outcome=units,
+    agent_id=texts,
+    request_id=texts,
+)
+ratings = st.builds(LoggedRating, ids, texts, st.sampled_from([Rating.HELPFUL, Rating.UNHELPFUL]), texts, times)
+states = st.builds(MemoryState, ids, times, st.none() | units, st.none() | units)
+
+
+def _same(one: LogRow, other: LogRow) -> bool:
+    """Equality to the last bit, of arrays too."""
+    return write_row("n", one) == write_row("n", other)
+
+
+@given(packets() | reports | ratings | states)
+def test_every_row_comes_back_as_it_was(row: LogRow) -> None:
+    """On one line, and to the last bit of every number."""
+    written = write_row("n", row)
+    assert written.count(b"\n") == 1
+    namespace, found = read_row(written)
+    assert namespace == "n"
+    assert _same(found, row)
+    if isinstance(row, Packet):
+        assert isinstance(found, Packet)
+        before: list[PacketItem | PoolItem] = [*row.items, *row.undrawn]
+        after: list[PacketItem | PoolItem] = [*found.items, *found.undrawn]
+        for one, other in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one.features, other.features)
+            np.testing.assert_array_equal(np.signbit(one.raw), np.signbit(other.raw))
+    else:
+        assert found == row
+
+
+def row(**changes: Any) -> bytes:
+    """A packet's line with something else in it; ... removes a field."""
+    item = {"memory_id": "m", "segment": "ranked", "score": 1.0, "task_fit": 0.5, "features": [0.5], "raw": [None]}
+    item |= {"contributions": [0.5], "tokens": 1, "inclusion_propensity": 1, "position_probability": 1}
+    given_: dict[str, Any] = {
+        "type": "packet",
+        "namespace": "n",
+        "packet_id": "p",
+        "create_time": "2026-10-01T00:00:00Z",
+        "as_of_time": "2026-10-01T00:00:00Z",
+        "score_version": 1,
+        "reserved_slots": 0,
+        "reserve_pool_size": 0,
+        "pool_size_unreported": 0,
+        "pool_size_reported": 0,
+        "items": [item],
+    }
+    item |= changes.pop("item", {})
+    given_ |= changes
+    return json.dumps({name: value for name, value in given_.items() if value is not ...}).encode()
+
+
+def line(kind: str, **fields: Any) -> bytes:
+    return json.dumps({"type": kind, "namespace": "n", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("given_", "says"),
+    [
+        (b"{", "not one JSON object"),
+        (b"[" * 100_000, "not one JSON object"),
+        (b"[]", "not a JSON object"),
+        (row(type="memo"), "type is 'memo'; must be one of"),
+        (row(namespace=""), "namespace"),
+        (row(namespace="n" * 129), "namespace"),
+        (row(packet_id=...), "packet_id"),
+        (row(packet_id="p\0"), "packet_id"),
+        (row(packet_id="\ud800"), "packet_id"),
+        (row(create_time="2026-10-01"), "create_time"),
+        (row(create_time=5), "create_time"),
+        (row(create_time="2300-10-01T00:00:00Z"), "create_time"),
+        (row(score_version=True), "score_version"),
+        (row(score_version=2**63), "score_version"),
+        (row(left_out={"lost": 1}), "lost"),
+        (row(left_out={"budget": -1}), "left_out.budget"),
+        (row(degradations=[["log_unavailable"]]), "degradations"),
+        (row(request="?"), "request"),
+        (row(request="/w=="), "request"),
+        (row(items={}), "items"),
+        (row(item={"score": math.inf}), "items[0].score"),
+        (row(item={"score": 10**400}), "items[0].score"),
+        (row(item={"features": [10**400]}), "items[0].features"),
+        (row(item={"features": 1}), "items[0].features"),
+        (row(item={"inclusion_propensity": 1.5}), "items[0].inclusion_propensity"),
+        (row(item={"segment": "first"}), "items[0].segment"),
+        (row(item={"key": 2}), "items[0].key"),
+        (row(item={"swapped": 1}), "items[0].swapped"),
+        (line("rating", memory_id="m", rating="withdrawn", time="2026-10-01T00:00:00Z"), "rating is 'withdrawn'"),
+        (line("memory_state", memory_id="m", update_time="2026-10-01T00:00:00Z", importance_use=2), "importance_use"),
+        (line("report", report_id="r"), "channel"),
+    ],
+)
+def test_a_bad_row_says_what_is_wrong(given_: bytes, says: str) -> None:
+    """The field by its path, its value, and what it must be."""
+    with pytest.raises(ValueError, match=re.escape(says)):
+        read_row(given_)
+
+
+def test_a_row_with_a_memory_twice_or_uneven_numbers_is_refused() -> None:
+    """It could not be written as one matrix."""
+    one = json.loads(row())["items"][0]
+    for other, says in (({}, "twice"), ({"memory_id": "m2", "raw": [1, 2]}, "different lengths")):
+        with pytest.raises(ValueError, match=says):
+            read_row(row(items=[one, {**one, **other}]))
+
+
+def lines(*rows: LogRow) -> bytes:
+    return b"".join(write_row("elsewhere", each) for each in rows)
+
+
+def test_importances_ratings_and_times_come_in(client: Client, namespace: str) -> None:
+    """What no caller can write: both parts of the importance, when a memory was changed, and who said what of it."""
+    client.upsert(namespace, [{"id": "m", "content": "text"}])
+    before = client.status(namespace).namespace.score_version
+    state = MemoryState("m", NOW, 0.75, 0.5)
+    marks = [LoggedRating("m", "a", Rating.HELPFUL, "why", NOW), LoggedRating("m", "b", Rating.UNHELPFUL, "", NOW)]
+    answer = client.import_log(namespace, lines(state, *marks))
+    assert (answer.imported_count, answer.known_count, answer.rejected_count) == (3, 0, 0)
+    found = client.get(namespace, "m")
+    assert (found.importance.content, found.importance.use) == (0.75, 0.5)
+    assert (found.ratings.helpful, found.ratings.unhelpful) == (1, 1)
+    assert found.update_time.ToMicroseconds() == NOW
+    after = client.status(namespace).namespace.score_version
+    assert after == before + 1
+    packet = client.rank(namespace, "text", max_items=5, dry_run=True)
+    assert packet.score_version == after
+    assert {each.reason for each in packet.left_out} == {ranker_pb2.LEFT_OUT_REASON_RATED_UNHELPFUL}
+    again = client.import_log(namespace, lines(state, *marks))
+    assert (again.imported_count, again.known_count) == (0, 3)
+    assert client.status(namespace).namespace.score_version == after
+    older = LoggedRating("m", "b", Rating.HELPFUL, "", NOW - 1)
+    assert client.import_log(namespace, lines(older)).known_count == 1
+    assert client.get(namespace, "m").ratings.unhelpful == 1
+
+
+def test_bad_rows_are_told_by_line_and_the_others_go_in(client: Client, namespace: str) -> None:
+    """Lines count over the whole call, blank ones too; a report without its packet and a memory that is not there are
+    refused like a line that is cut."""
+    client.upsert(namespace, [{"id": "m", "content": "text"}])
+    words = Report("r", Channel.EXPLICIT, True, 1.0, None, None, NOW, frozenset(), frozenset(), None)
+    report = LoggedReport("nowhere", words, 1.0, "", "")
+    chunk = b"\n".join(
+        [
+            lines(MemoryState("m", NOW, 0.5, None)).strip(),
+            b'{"type": "rat',
+            b"",
+            lines(MemoryState("gone", NOW, 0.5, None)).strip(),
+            lines(report).strip(),
+            lines(LoggedRating("m", "a", Rating.HELPFUL, "", NOW)).strip(),
+        ]
+    )
+    answer = client.import_log(namespace, chunk)
+    assert (answer.imported_count, answer.rejected_count) == (2, 3)
+    assert [each.line for each in answer.rejections] == [2, 4, 5]
+    assert "'gone'" in answer.rejections[1].message
+    assert "packet before its reports" in answer.rejections[2].message
+
+
+def test_lines_count_over_all_messages_of_a_call(running_server: Running) -> None:
+    """A call in pieces names the line of the whole."""
+    requests = [admin_pb2.ImportLogRequest(chunk=b"{\n\n{}\n"), admin_pb2.ImportLogRequest(chunk=b"[]")]
+    answer = running_server.client._admin.ImportLog(iter(requests))
+    assert [each.line for each in answer.rejections] == [1, 3, 4]
+
+
+def test_the_log_of_all_namespaces_comes_and_goes_at_once(running_server: Running) -> None:
+    """Without a namespace rows keep their own."""
+    client = running_server.client
+    for name in ("a", "b"):
+        client.upsert(name, [{"id": "m", "content": f"text of {name}"}])
+        client.report_use(client.rank(name, "text").packet_id, used=["m"])
+    chunks = [piece.chunk for piece in client._admin.ExportLog(admin_pb2.ExportLogRequest())]
+    found = [json.loads(line) for line in b"".join(chunks).splitlines()]
+    assert [(each["namespace"], each["type"]) for each in found] == [
+        (name, kind) for name in ("a", "b") for kind in ("memory_state", "packet", "report")
+    ]
+    answer = client.import_log("", b"".join(chunks))
+    assert (answer.imported_count, answer.known_count) == (0, 6)
+
+
+def test_a_span_of_time_bounds_packets_and_ratings(running_server: Running) -> None:
+    """States of memories have no time of their own and stay behind."""
+    client = running_server.client
+    client.upsert("n", [{"id": "m", "content": "text"}])
+    first = client.rank("n", "text").packet_id
+    client.rate("n", "m", "helpful")
+    middle = datetime.datetime.now(datetime.UTC)
+    second = client.rank("n", "text").packet_id
+
+    def named(**times_: datetime.datetime) -> set[str]:
+        request = admin_pb2.ExportLogRequest(namespace="n", **times_)
+        found = b"".join(piece.chunk for piece in client._admin.ExportLog(request)).splitlines()
+        return {each.get("packet_id", each["type"]) for each in map(json.loads, found)}
+
+    assert named(until_time=middle) == {first, "rating"}
+    assert named(from_time=middle) == {second}
+    assert named() == {first, second, "rating", "memory_state"}
+
+
+def test_a_log_that_is_longer_than_a_message_comes_in_pieces(running_server: Running) -> None:
+    """Whole lines only, and all of them."""
+    client = running_server.client
+    client.upsert("n", [{"id": f"m{number}", "content": f"text {number}"} for number in range(100)])
+    for _ in range(50):
+        client.rank("n", "text", max_items=50)
+    chunks = list(client.export_log("n"))
+    assert len(chunks) > 1
+    assert all(chunk.endswith(b"\n") for chunk in chunks)
+    assert len(b"".join(chunks).splitlines()) == 150
+
+
+@pytest.mark.parametrize("namespace_", ["n" * 129, "a\0"])
+def test_a_namespace_that_cannot_be_is_refused(client: Client, namespace_: str) -> None:
+    """In both directions."""
+    with pytest.raises(RankerRpcError, match="namespace"):
+        list(client.export_log(namespace_))
+    with pytest.raises(RankerRpcError, match="namespace"):
+        client.import_log(namespace_, b"")
