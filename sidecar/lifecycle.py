@@ -121,7 +121,12 @@ class Sidecar:
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
                 MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
                 AdminService(
-                    store, weights, facts, self._clock, Rescorer(store, self._clock, settings.rescore_max_move)
+                    store,
+                    weights,
+                    facts,
+                    self._clock,
+                    Rescorer(store, self._clock, settings.rescore_max_move),
+                    settings.reserve_min_reported_sessions,
                 ),
             )
             # The address goes last, so that no second server finds the store still open.

@@ -26,6 +26,11 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 5
     PARTLY = 6
     TAKEN = 7
+    STARVING = 20
+    POSITION_BIAS = 21
+    FLAT_FORMULA = 22
+    STALE_CACHE = 23
+    WARNED = 24
     DAMAGED = 8
     INTERRUPTED = 130
 
@@ -40,6 +45,11 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
     ExitCode.TAKEN: "the store or the address cannot be had; most often another server has it",
     ExitCode.DAMAGED: "check, restore: the store or the backup is damaged",
+    ExitCode.STARVING: "audit: too few reports come back",
+    ExitCode.POSITION_BIAS: "audit: the same few memories are always served and seldom used",
+    ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",
+    ExitCode.STALE_CACHE: "audit: packets from before a rescore are still served",
+    ExitCode.WARNED: "audit --strict: healthy, with a warning",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 

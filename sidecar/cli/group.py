@@ -8,6 +8,7 @@ import click
 
 from sidecar import __version__
 from sidecar.cli import (
+    audit,
     backup,
     check,
     demo,
@@ -116,6 +117,7 @@ for command in (
     ranking.rank,
     feedback.report_use,
     report_output.report_output,
+    audit.audit,
     rescore.rescore,
     purge.purge,
     feedback.rate,

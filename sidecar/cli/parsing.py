@@ -35,6 +35,17 @@ def time_value(_: click.Context, __: click.Parameter, value: str | None) -> date
         ) from error
 
 
+def length_value(_: click.Context, __: click.Parameter, value: str | None) -> datetime.timedelta | None:
+    """Option callback: a length of time, as 36h or 7d."""
+    if value is None:
+        return None
+    match = _AGO.fullmatch(value)
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 0 < seconds <= 3e9:
+        raise click.BadParameter(f"{value!r} is no length of time. Write 90min, 36h, 7d or 2w")
+    return datetime.timedelta(seconds=seconds)
+
+
 def key_values(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
     """Option callback: KEY=VALUE pairs, each value read as JSON where it is JSON, else as text."""
     found: dict[str, Any] = {}

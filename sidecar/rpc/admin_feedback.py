@@ -7,20 +7,27 @@ from collections.abc import Callable
 import grpc
 from memoryranker.v1 import admin_pb2, admin_pb2_grpc
 
+from sidecar.audit.verdict import Verdict, judge
 from sidecar.domain import Micros
 from sidecar.errors import Violations
 from sidecar.feedback.rescore import Rescorer
 from sidecar.feedback.rescoring import Move
-from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, check_text, shown
+from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, check_text, read_duration, shown
+from sidecar.store.audit_sql import Scope
 from sidecar.store.store import Store
 
 MOST_MOVES = 1_000
+VERDICTS = {each: getattr(admin_pb2, f"AUDIT_VERDICT_{each.name}") for each in Verdict}
 
 
 class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
     """The part of AdminService that is about feedback."""
 
-    def __init__(self, store: Store, clock: Callable[[], Micros], rescorer: Rescorer) -> None:
+    def __init__(
+        self, store: Store, clock: Callable[[], Micros], rescorer: Rescorer, min_reported_sessions: int
+    ) -> None:
+        """`min_reported_sessions` is from when on a memory has had its turns in reserved slots."""
+        self._min_reported = min_reported_sessions
         self._store = store
         self._clock = clock
         self._rescorer = rescorer
@@ -46,6 +53,24 @@ class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
         check_text(bad, "run_id", request.run_id, 1, ID_BYTES)
         bad.raise_if_any()
         return admin_pb2.RestoreScoresResponse(restored_count=self._rescorer.restore(request.run_id))
+
+    def Audit(self, request: admin_pb2.AuditRequest, context: grpc.ServicerContext) -> admin_pb2.AuditResponse:
+        """Numbers of the log, and what they come to in words."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 0, NAMESPACE_BYTES)
+        since = None
+        if request.HasField("window"):
+            since = self._clock() - read_duration(bad, "window", request.window)
+        bad.raise_if_any()
+        found = judge(self._store.audit(Scope(request.namespace, since), self._min_reported), self._min_reported)
+        return admin_pb2.AuditResponse(
+            verdict=VERDICTS[found.verdict],
+            findings=found.findings,
+            figures=[
+                admin_pb2.AuditFigure(name=figure.name, about=figure.about, value=figure.value)
+                for figure in found.figures
+            ],
+        )
 
     def PurgeNamespace(
         self, request: admin_pb2.PurgeNamespaceRequest, context: grpc.ServicerContext

@@ -44,8 +44,9 @@ class AdminService(FeedbackAdmin):
         facts: ServerFacts,
         clock: Callable[[], Micros],
         rescorer: Rescorer,
+        min_reported_sessions: int,
     ) -> None:
-        super().__init__(store, clock, rescorer)
+        super().__init__(store, clock, rescorer, min_reported_sessions)
         self._weights = weights
         self._facts = facts
 

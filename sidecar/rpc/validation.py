@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
@@ -110,6 +111,14 @@ def read_vector(bad: Violations, path: str, data: bytes, dimension: int) -> NDAr
         bad.add(path, "is all zero; must point somewhere")
         return None
     return vector
+
+
+def read_duration(bad: Violations, path: str, message: Duration) -> Micros:
+    """A length of time above 0, in microseconds."""
+    micros: Micros = message.seconds * SECOND + message.nanos // 1000
+    if micros <= 0:
+        bad.add(path, f"is {message.seconds + message.nanos / 1e9:g} s; must be above 0")
+    return micros
 
 
 def read_struct(bad: Violations, path: str, struct: Struct) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from sidecar.domain import (
     WriteOutcome,
 )
 from sidecar.errors import OverloadedError, StoreUnavailableError
-from sidecar.store import ingested, log, memories, meta, packets, reports, requests, rescores, snapshots, tally
+from sidecar.store import audit, ingested, log, memories, meta, packets, reports, requests, rescores, snapshots, tally
+from sidecar.store.audit_sql import Scope
 from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
@@ -359,6 +360,11 @@ class Store:
     def restore_scores(self, run_id: str, now: Micros) -> int:
         """Brings the scores from before a run back. Returns how many. Raises RunNotFoundError."""
         return self._writer.submit(lambda db: rescores.restore(db, run_id, now), durable=True)
+
+    def audit(self, scope: Scope, min_reported_sessions: int) -> audit.AuditNumbers:
+        """What an audit of a scope goes by. Reads its whole log."""
+        with self._readers.snapshot() as db:
+            return audit.read(db, scope, min_reported_sessions)
 
     # Facts about the whole
 

@@ -1,0 +1,120 @@
+"""`audit`: is the ranker starving or broken? Answers in words, in figures, and by the exit code."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from typing import Any
+
+import click
+
+from sidecar.cli import screen
+from sidecar.cli.connection import Connection, server_options
+from sidecar.cli.failures import ExitCode, exit_with
+from sidecar.cli.parsing import length_value
+from sidecar.cli.plain import plain, word
+from sidecar.cli.screen import Column
+
+CODES = {
+    "starving": ExitCode.STARVING,
+    "position_bias": ExitCode.POSITION_BIAS,
+    "flat_formula": ExitCode.FLAT_FORMULA,
+    "stale_cache": ExitCode.STALE_CACHE,
+}
+MOST_SHOWN = 10
+BY = ("namespace", "agent", "surface")
+
+
+@click.command(
+    short_help="Tell a starved ranker from a broken one.",
+    epilog="""\b
+Examples:
+  memory-ranker audit || echo "see what it says"
+  memory-ranker audit --namespace default --window 7d --json || true
+  memory-ranker audit --sql
+  memory-ranker audit --sql --postgresql""",
+)
+@click.option(
+    "--window", callback=length_value, metavar="LENGTH", help="How far back: 36h, 7d, 2w.  [default: the whole log]"
+)
+@click.option("--sql", is_flag=True, help="Print the queries as plain SQL for any client, and ask no server.")
+@click.option("--postgresql", is_flag=True, help="With --sql: PostgreSQL's form.  [default: SQLite's]")
+@click.option("--strict", is_flag=True, help="End with code 24 on a warning beside a healthy verdict.")
+@server_options()
+def audit(connection: Connection, window: datetime.timedelta | None, sql: bool, postgresql: bool, strict: bool) -> None:
+    """Looks at what was served and what came back, of all namespaces unless --namespace names one.
+
+    The verdict is the first that holds of: starving (too few reports: feed it, the formula is innocent), position
+    bias (the same few are always served and seldom used), flat formula (reports are healthy and scores do not follow:
+    now look at it), stale cache (rescored, and old packets are still served), healthy. The exit code says which.
+    """
+    namespace = connection.namespace if connection.namespace_given else ""
+    if postgresql and not sql:
+        raise click.UsageError("--postgresql belongs to --sql")
+    if sql:
+        _show_sql(namespace, window, postgresql)
+        return
+    with connection.client() as client:
+        response = client.audit(namespace, window=window)
+    if connection.as_json:
+        screen.document(plain(response))
+    else:
+        _show(response)
+    verdict = word(response, "verdict")
+    if verdict in CODES:
+        exit_with(CODES[verdict])
+    if strict and len(response.findings) > 1:
+        exit_with(ExitCode.WARNED)
+
+
+def _show_sql(namespace: str, window: datetime.timedelta | None, postgresql: bool) -> None:
+    from sidecar.store.audit_sql import Scope, queries
+
+    since = None if window is None else int((datetime.datetime.now(datetime.UTC) - window).timestamp() * 1e6)
+    for query in queries(Scope(namespace, since)):
+        click.echo(f"-- {query.name}: {query.question}")
+        click.echo(f"{query.postgresql if postgresql else query.sqlite};\n")
+
+
+def _show(response: Any) -> None:
+    verdict = word(response, "verdict")
+    click.secho(verdict.replace("_", " "), bold=True, fg="green" if verdict == "healthy" else "red")
+    for finding in response.findings:
+        click.echo(f"- {screen.visible(finding)}")
+    click.echo()
+    whole = [(figure.name, _number(figure.value)) for figure in response.figures if not figure.about]
+    screen.fields((name, value) for name, value in whole if not name.endswith(tuple(f"_by_{kind}" for kind in BY)))
+    figures: dict[str, dict[str, float]] = defaultdict(dict)
+    for figure in response.figures:
+        figures[figure.name][figure.about] = figure.value
+    _show_memories(figures)
+    for kind in BY:
+        packets, heard = figures[f"packets_by_{kind}"], figures[f"packets_with_feedback_by_{kind}"]
+        if packets:
+            click.echo()
+            rows = [
+                [about or "(none)", _number(count), _number(heard[about])]
+                for about, count in list(packets.items())[:MOST_SHOWN]
+            ]
+            screen.table(
+                [Column(kind), Column("packets", is_number=True), Column("with feedback", is_number=True)], rows
+            )
+
+
+def _show_memories(figures: dict[str, dict[str, float]]) -> None:
+    served = list(figures["serves"].items())[:MOST_SHOWN]
+    if not served:
+        return
+    click.echo()
+    titles = ("serves", "uses", "use_rate", "importance")
+    rows = [
+        [_number(serves), *(_number(figures[title].get(about)) for title in titles[1:]), about]
+        for about, serves in served
+    ]
+    screen.table([*(Column(title, is_number=True) for title in titles), Column("memory", is_text=True)], rows)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
