@@ -17,7 +17,7 @@ from sidecar.errors import SettingsError
 
 Command = Callable[..., Any]
 
-_ON_THE_MACHINE = {
+ON_THE_MACHINE = {
     "data": "~/.local/share/memory-ranker",
     "listen": "unix:$XDG_RUNTIME_DIR/memory-ranker.sock, else in the store's folder",
 }
@@ -33,7 +33,7 @@ def settings_options(command: Command) -> Command:
     """Adds a flag for each setting, and --config; made from the settings' own declarations."""
     for name, field in reversed(FIELDS.items()):
         about = field.metadata
-        default = _ON_THE_MACHINE.get(name) or _default(name) or "none"
+        default = ON_THE_MACHINE.get(name) or _default(name) or "none"
         unit = about["unit"]
         limit = about["rule"].limit
         metavar = unit.upper() if unit else name.rpartition("_")[2].upper()
@@ -95,8 +95,8 @@ def template() -> str:
     for name, field in FIELDS.items():
         about = field.metadata
         unit = f", in {about['unit']}" if about["unit"] else ""
-        where = f" By default {_ON_THE_MACHINE[name]}." if name in _ON_THE_MACHINE else ""
-        value = '"..."' if name in _ON_THE_MACHINE else _toml(field.default)
+        where = f" By default {ON_THE_MACHINE[name]}." if name in ON_THE_MACHINE else ""
+        value = '"..."' if name in ON_THE_MACHINE else _toml(field.default)
         lines += ["", f"# {about['help'][0].upper()}{about['help'][1:]}: {about['rule'].limit}{unit}.{where}"]
         lines += [f"# {name} = {value}"]
     lines += [

@@ -15,10 +15,11 @@ from typing import Self
 
 Value = int | float | bytes | str | None
 
-TABLE_LEAF = 13
+TABLE_LEAF, TABLE_INTERIOR = 13, 5
 INDEX_LEAF, INDEX_INTERIOR = 10, 2
 """Tables WITHOUT ROWID are kept as an index is."""
-_CELLS_AT = {TABLE_LEAF: 8, INDEX_LEAF: 8, INDEX_INTERIOR: 12}
+_CELLS_AT = {TABLE_LEAF: 8, INDEX_LEAF: 8, INDEX_INTERIOR: 12, TABLE_INTERIOR: 12}
+_SCHEMA = "sqlite_schema"
 _INT_SIZES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _UNREADABLE = (IndexError, ValueError, struct.error)
 
@@ -52,24 +53,56 @@ class Pages:
         """One page, from 1; b"" past the end."""
         return self.data[(number - 1) * self.size : number * self.size]
 
-    def records(self) -> Iterator[Record]:
-        """Every row that can be read, page by page."""
+    def records(self) -> Iterator[tuple[int, Record]]:
+        """Every row that can be read, with the number of its page."""
         for number in range(1, -(-len(self.data) // self.size) + 1):
-            page = self.page(number)
-            yield from self._of_page(page, 100 if number == 1 else 0)
+            for record in self._of_page(number):
+                yield number, record
 
-    def _of_page(self, page: bytes, header: int) -> Iterator[Record]:
-        if len(page) < header + 12 or page[header] not in _CELLS_AT:
+    def owners(self) -> dict[int, str]:
+        """Which table or index a page belongs to, as far as the tree above it can be read."""
+        found: dict[int, str] = {}
+        waiting = [(1, _SCHEMA)]
+        while waiting:
+            number, owner = waiting.pop()
+            if number in found or not self.page(number):
+                continue
+            found[number] = owner
+            waiting += [(child, owner) for child in self._children(number)]
+            if owner == _SCHEMA:
+                for record in self._of_page(number):
+                    match record.values:
+                        case (_, str(name), _, int(root), _) if root > 0:
+                            waiting.append((root, name))
+        return found
+
+    def _children(self, number: int) -> list[int]:
+        kind, page, cells = self._cells(number)
+        if kind not in (INDEX_INTERIOR, TABLE_INTERIOR):
+            return []
+        last = (100 if number == 1 else 0) + 8
+        places = [last, *(at for at in cells if at + 4 <= len(page))]
+        return [struct.unpack_from(">I", page, at)[0] for at in places]
+
+    def _of_page(self, number: int) -> Iterator[Record]:
+        kind, page, cells = self._cells(number)
+        if kind == TABLE_INTERIOR:
             return
-        kind = page[header]
-        (count,) = struct.unpack_from(">H", page, header + 3)
-        first = header + _CELLS_AT[kind]
-        for place in range(min(count, (len(page) - first) // 2)):
-            (at,) = struct.unpack_from(">H", page, first + 2 * place)
+        for at in cells:
             try:
                 yield self._cell(page, at, kind)
             except _UNREADABLE:
                 continue
+
+    def _cells(self, number: int) -> tuple[int, bytes, list[int]]:
+        """A page's kind, its bytes, and where its cells begin; none in a page that is not of a tree."""
+        page, header = self.page(number), 100 if number == 1 else 0
+        if len(page) < header + 12 or page[header] not in _CELLS_AT:
+            return 0, page, []
+        (count,) = struct.unpack_from(">H", page, header + 3)
+        first = header + _CELLS_AT[page[header]]
+        count = min(count, (len(page) - first) // 2)
+        return page[header], page, list(struct.unpack_from(f">{count}H", page, first))
 
     def _cell(self, page: bytes, at: int, kind: int) -> Record:
         at += 4 if kind == INDEX_INTERIOR else 0

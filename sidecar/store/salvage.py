@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sidecar.domain import Micros
 from sidecar.errors import StoreDamagedError, StoreLockedError, StoreUnavailableError
 from sidecar.store import rebuild
 from sidecar.store.backup import DATABASE, clear_all_gaps, descriptor
+from sidecar.store.check import ORPHANS
 from sidecar.store.files import StoreFiles, claim
 from sidecar.store.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record, Value
 from sidecar.store.readers import connect
@@ -30,7 +32,8 @@ _FITS: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How the rows of a table lie in a page. `rowid` is the place of the column that the rowid stands for."""
+    """How the rows of a table lie in a page. `rowid` is the place of the column that the rowid stands for; `is_unique`
+    says that no entry of an index looks like a row, or that such an entry would be taken out as an orphan."""
 
     name: str
     page: int
@@ -38,6 +41,7 @@ class Table:
     types: tuple[str, ...]
     optional: tuple[bool, ...]
     rowid: int | None
+    is_unique: bool = True
 
     def values_of(self, record: Record) -> tuple[Value, ...] | None:
         """The record as values of the columns; None if it is no row of this table."""
@@ -93,6 +97,8 @@ def salvage(folder: Path, target: Path, now: Micros) -> dict[str, int]:
 def tables(connection: sqlite3.Connection) -> list[Table]:
     """Every table of the schema whose rows are no other's, and the one of the last keys, as they lie in a page."""
     found = [_LAST_KEYS]
+    entries = list(_index_entries(connection))
+    checked = {table for table, _, _ in ORPHANS}
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql NOT NULL").fetchall()
     for name, sql in rows:
         if name in rebuild.DERIVED or name.startswith("sqlite_"):
@@ -111,14 +117,37 @@ def tables(connection: sqlite3.Connection) -> list[Table]:
                 types=tuple(column[2] for column in columns),
                 optional=tuple(not column[3] and not column[5] for column in columns),
                 rowid=keys[0] if is_rowid else None,
+                is_unique=name in checked or not without_rowid or not any(_alike(columns, each) for each in entries),
             )
         )
     return found
 
 
+def _index_entries(connection: sqlite3.Connection) -> Iterator[list[tuple[Any, ...]]]:
+    """The columns of each index, as table_info has them, with those that point to its row."""
+    for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        columns = {column[0]: column for column in connection.execute(f"PRAGMA table_info({table})")}
+        columns[-1] = (-1, "rowid", "INTEGER", 1, None, 0)
+        indexes = "SELECT i.name FROM pragma_index_list(?) i JOIN sqlite_master s ON s.name = i.name"
+        for (index,) in connection.execute(indexes, (table,)).fetchall():
+            yield [columns[part[1]] for part in connection.execute(f"PRAGMA index_xinfo({index})")]
+
+
+def _alike(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
+    return len(one) == len(other) and all(
+        set(_FITS[a[2]]) & set(_FITS[b[2]]) or not (a[3] or b[3]) for a, b in zip(one, other, strict=True)
+    )
+
+
 def _rows(data: mmap.mmap, known: list[Table]) -> Iterator[tuple[Table, tuple[Value, ...]]]:
-    for record in Pages.of(data).records():
-        for table in known:
+    """Rows are known by the tree that their page belongs to; where that is lost, by what they look like."""
+    pages = Pages.of(data)
+    owners = pages.owners()
+    by_name = {table.name: table for table in known}
+    unique = [table for table in known if table.is_unique]
+    for number, record in pages.records():
+        owner = by_name.get(owners.get(number, ""))
+        for table in [owner, *unique] if owner else unique:
             values = table.values_of(record)
             if values is not None:
                 yield table, values
