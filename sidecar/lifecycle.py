@@ -27,7 +27,8 @@ from sidecar.feedback.rescore import Rescorer
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
-from sidecar.retrieval.embedders import Embedder, make_embedder
+from sidecar.retrieval.embedders import make_embedder
+from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.admin_service import AdminService, ServerFacts
 from sidecar.rpc.memory_service import MemoryService

@@ -25,7 +25,8 @@ from sidecar.domain import Floats
 from sidecar.errors import RankerError
 from sidecar.features import FEATURE_NAMES
 from sidecar.ranking.gates import PASSED
-from sidecar.retrieval.embedders import DEFAULT_EMBEDDER, Embedder, make_embedder
+from sidecar.retrieval.embedders import DEFAULT_EMBEDDER, make_embedder
+from sidecar.retrieval.embedding import Embedder
 from sidecar.store.store import Store
 from sidecar.weights import PRESETS, make_weights
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sidecar.domain import DEFAULT_KIND, SECOND, Memory, Micros, NamespaceState
 from sidecar.errors import Violations
-from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.embedding import Embedder
 
 BATCH = 256
 _UNIX = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

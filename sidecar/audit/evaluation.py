@@ -18,7 +18,7 @@ from sidecar.audit.metrics import ndcg_at, recall_at, reciprocal_place
 from sidecar.domain import Floats, RankRequest
 from sidecar.ranking.pipeline import pack
 from sidecar.ranking.ranker import Occasion, Ranker
-from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.store.store import Store
 from sidecar.weights import Weights, WeightsHolder

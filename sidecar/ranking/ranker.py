@@ -41,7 +41,7 @@ from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.duplicates import Fingerprint
-from sidecar.retrieval.embedders import Embedder, TaskVector
+from sidecar.retrieval.embedding import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
 from sidecar.store.requests import Once, Replayed

@@ -15,7 +15,7 @@ from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents
 from sidecar.retrieval.dates import days_off
 from sidecar.retrieval.duplicates import FINGERPRINTS, Fingerprint
-from sidecar.retrieval.embedders import Embedder, TaskVector, WeighedWord
+from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.rows import hidden, without_cycles

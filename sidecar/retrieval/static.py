@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sidecar.errors import SettingsError
-from sidecar.retrieval.embedders import Embedder, TaskVector, WeighedWord
+from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.vectors import Vectors
 
 LEAST_TRUST = 0.25

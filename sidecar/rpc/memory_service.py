@@ -13,7 +13,7 @@ from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 from sidecar.domain import Filter, Memory, Micros, WriteOutcome
 from sidecar.errors import Violations
 from sidecar.ranking.tokens import count_tokens
-from sidecar.retrieval.embedders import Embedder
+from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, read_batch
 from sidecar.rpc.incoming import (

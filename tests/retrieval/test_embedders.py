@@ -17,7 +17,8 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from sidecar.domain import Memory
 from sidecar.errors import SettingsError
-from sidecar.retrieval.embedders import Embedder, make_embedder
+from sidecar.retrieval.embedders import make_embedder
+from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.snapshot import snapshot_of
 
 TEXTS = ["the cat sat on the mat", "a kitten on a rug", "quarterly revenue grew", "", "  ", "猫が好き", "cat " * 5000]
