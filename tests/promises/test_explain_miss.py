@@ -319,11 +319,12 @@ def test_the_gaps_are_those_to_the_last_admitted_memory(client: Client, namespac
         namespace,
         [
             {"id": "both", "content": f"ferry timeout {text(1)}", "kind": "decision"},
-            {"id": "one", "content": f"ferry {text(2)}", "kind": "decision"},
+            {"id": "one", "content": f"timeout ferry {text(2)}", "kind": "decision"},
             {"id": "none", "content": text(3), "kind": "attempt", "create_time": days_ago(100)},
         ],
     )
-    packet = client.rank(namespace, "ferry timeout", max_items=2, explain="full")
+    weights = {"lexical": 0.8, "kind_prior": 0.1, "recency": 0.1}
+    packet = client.rank(namespace, "ferry timeout", weights=weights, max_items=2, explain="full")
     why = client.explain_miss(namespace, "none", packet_id=packet.packet_id)
     assert (name_of(why.reason), why.rank) == ("OUTRANKED", 3)
     assert why.gaps[0].feature == "lexical"

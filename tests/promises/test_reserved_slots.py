@@ -312,8 +312,9 @@ def test_the_pool_is_the_24_best_that_fit_nearly_as_well_as_the_last_ranked(clie
     write(client, namespace, {f"m{i:02}": 0.31 + i / 1000 for i in range(30)})
     _, pool = pool_of(client, namespace)
     assert pool == {f"m{i:02}" for i in range(6, 30)}
-    _, pool = pool_of(client, namespace, filter={"ids": ["far", "a", "b"]}, weights={"relevance": 0.04})
-    assert pool == set()
+    write(client, namespace, {"low0": 0.07, "low1": 0.06, "at the floor": 0.05, "under the floor": 0.0499})
+    low = {"ids": ["low0", "low1", "at the floor", "under the floor"]}
+    assert pool_of(client, namespace, filter=low)[1] == {"at the floor"}
 
 
 def test_the_floor_alone_counts_where_nothing_is_ranked(client: Client, namespace: str) -> None:
