@@ -30,13 +30,15 @@ from sidecar.domain import (
 )
 from sidecar.rpc.json_fields import EPOCH, MICROSECOND, JsonFields
 from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
-from sidecar.store.log import STORED, LoggedRating, LoggedReport, LogRow, MemoryState
+from sidecar.store.log import STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
 from sidecar.store.merge import Report
 
 
 def write_row(namespace: str, row: LogRow) -> bytes:
     """One line, with its end."""
     match row:
+        case StorePriors():
+            found = _write_priors(row)
         case MemoryState():
             found = _write_state(row)
         case LoggedRating():
@@ -65,6 +67,22 @@ def read_row(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
     if kind not in _READERS:
         raise ValueError(f"type is {shown(kind)}; must be one of {', '.join(_READERS)}")
     return namespace or own, _READERS[kind](row, namespace or own)
+
+
+def _write_priors(row: StorePriors) -> tuple[str, dict[str, Any]]:
+    return "store_priors", {
+        "use_priors": [{"kind": kind, "mu": mu, "kappa": kappa} for kind, (mu, kappa) in row.use_priors.items()],
+        "inferred_confirmed": row.inferred_precision[0],
+        "inferred_refuted": row.inferred_precision[1],
+    }
+
+
+def _read_priors(row: JsonFields, _: str) -> StorePriors:
+    priors = {
+        each.text("kind", 64): (each.number("mu", 0, 1), each.number("kappa", 0, 1e9))
+        for each in row.rows("use_priors")
+    }
+    return StorePriors(priors, (row.whole("inferred_confirmed"), row.whole("inferred_refuted")))
 
 
 def _write_state(row: MemoryState) -> tuple[str, dict[str, Any]]:
@@ -257,6 +275,7 @@ def _read_scored(row: JsonFields) -> dict[str, Any]:
 
 
 _READERS: Mapping[str, Callable[[JsonFields, str], LogRow]] = {
+    "store_priors": _read_priors,
     "memory_state": _read_state,
     "rating": _read_rating,
     "packet": _read_packet,

@@ -8,12 +8,12 @@ into an empty store ranks as it did.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from sidecar.domain import Change, Memory, Micros, Packet, PacketItem, PoolItem, Rating, UseCounts
-from sidecar.store import memories, packets, reports, tally
+from sidecar.domain import Change, Memory, Micros, Packet, PacketItem, PoolItem, Rating, UseCounts, UsePriors
+from sidecar.store import memories, meta, packets, reports, tally
 from sidecar.store.merge import Report
 from sidecar.store.writer import Done
 
@@ -40,6 +40,15 @@ class MemoryState:
 
 
 @dataclass(frozen=True, slots=True)
+class StorePriors:
+    """What a rescore learned for the whole store: (mu, kappa) of the use rate by kind, and how many inferred uses
+    explicit reports had confirmed and refuted."""
+
+    use_priors: Mapping[str, tuple[float, float]]
+    inferred_precision: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedRating:
     """A mark that stands on a memory."""
 
@@ -61,7 +70,7 @@ class LoggedReport:
     request_id: str
 
 
-LogRow: TypeAlias = MemoryState | LoggedRating | Packet | LoggedReport
+LogRow: TypeAlias = StorePriors | MemoryState | LoggedRating | Packet | LoggedReport
 
 
 @dataclass(slots=True)
@@ -72,6 +81,12 @@ class LogOutcome:
     imported: int = 0
     known: int = 0
     rejected: list[tuple[int, str]] = field(default_factory=list)
+
+
+def store_priors(connection: sqlite3.Connection) -> list[LogRow]:
+    """What a rescore learned, nothing before the first."""
+    priors = meta.use_priors(connection)
+    return [StorePriors(priors, meta.inferred_precision(connection))] if priors else []
 
 
 def memory_states(connection: sqlite3.Connection, namespace: str, after: int) -> tuple[list[LogRow], int | None]:
@@ -121,6 +136,7 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
     states: dict[int, str] = {}
     rated: dict[int, tuple[int, int]] = {}
     reported: dict[str, reports.ReportedPacket] = {}
+    priors: Mapping[str, tuple[float, float]] | None = None
     for number, row in rows:
         try:
             match row:
@@ -132,6 +148,9 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
                     is_new = _take_rating(connection, namespace, row, rated)
                 case MemoryState():
                     is_new = _take_state(connection, namespace, row, states)
+                case StorePriors():
+                    is_new = _take_priors(connection, row)
+                    priors = row.use_priors if is_new else priors
         except _RejectedError as error:
             outcome.rejected.append((number, str(error)))
         else:
@@ -140,11 +159,18 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
     uses: dict[int, UseCounts] = {}
     for packet in reported.values():
         uses |= tally.recount(connection, packet.key, namespace, packet.session_key, packet.memory_keys)
-    if not (states or rated or uses):
-        return Done(outcome)
-    version = memories.bump(connection, namespace)
     upserted = tuple(memories.get(connection, namespace, memory_id) for memory_id in states.values())
-    return Done(outcome, Change(namespace, version, upserted=upserted, uses=uses, ratings=rated))
+    names = [namespace] if upserted or rated or uses else []
+    if priors is not None:  # they are the whole store's, and so move every namespace
+        names = sorted({*names, *(row[0] for row in connection.execute("SELECT namespace FROM namespaces"))})
+    versions = {name: memories.bump(connection, name) for name in names}
+    moved = None if priors is None else UsePriors(priors, versions)
+    changes = [Change(name, version, use_priors=moved) for name, version in versions.items()]
+    changes = [
+        replace(change, upserted=upserted, uses=uses, ratings=rated) if change.namespace == namespace else change
+        for change in changes
+    ]
+    return Done(outcome, changes[0] if changes else None, more=tuple(changes[1:]))
 
 
 class _RejectedError(Exception):
@@ -261,6 +287,15 @@ def _take_state(connection: sqlite3.Connection, namespace: str, row: MemoryState
         (*state, memory.key),
     )
     states[memory.key] = row.memory_id
+    return True
+
+
+def _take_priors(connection: sqlite3.Connection, row: StorePriors) -> bool:
+    """Only a store that has learned nothing of its own takes them."""
+    if meta.use_priors(connection):
+        return False
+    meta.put_use_priors(connection, "", row.use_priors)
+    meta.put_inferred_precision(connection, *row.inferred_precision)
     return True
 
 

@@ -320,9 +320,14 @@ class Store:
     def log_rows(
         self, namespace: str, from_time: Micros | None = None, until_time: Micros | None = None
     ) -> Iterator[list[log.LogRow]]:
-        """What memories have besides a caller's fields, then packets with their reports, page by page; each page is of
-        one moment. Ratings and packets may be bounded to [from_time, until_time); then states are left out."""
+        """What a rescore learned, what memories have besides a caller's fields, then packets with their reports, page
+        by page; each page is of one moment. Ratings and packets may be bounded to [from_time, until_time); then all
+        that has no time is left out."""
         bounded = from_time is not None or until_time is not None
+        if not bounded:
+            with self._readers.snapshot() as db:
+                rows = log.store_priors(db)
+            yield rows
         after: int | None = 0
         while after is not None:
             with self._readers.snapshot() as db:

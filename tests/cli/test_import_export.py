@@ -243,19 +243,26 @@ def used_store(client: Client, namespace: str) -> None:
     client.rank(namespace, "own", candidates=[{"id": "own", "content": "a caller's own"}], agent_id="a1")
 
 
+@pytest.mark.parametrize("rescored", [False, True])
 def test_a_round_trip_changes_no_ranking(
-    run: Run, client: Client, namespace: str, other: Running, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, other: Running, monkeypatch: pytest.MonkeyPatch, *, rescored: bool
 ) -> None:
     """Export, import into an empty store, and rank: the same scores bit for bit, now and as of an earlier time."""
-    used_store(client, namespace)
-    middle = datetime.datetime.now(UTC)
-    packet = client.rank(namespace, "deploy the billing service", session_id="later")
-    client.report_use(packet.packet_id, used=[packet.items[0].memory.id])
-    end = datetime.datetime.now(UTC) + datetime.timedelta(seconds=1)
-    tasks = [task.text for task in list(demo_store.load().tasks.values())[:5]]
-    before = [packets(client, namespace, tasks, as_of) for as_of in (middle, end)]
-    exported = document(run("export", "--output", "store.jsonl", "--json"))
-    assert exported["memories"] == client.status(namespace).namespace.memory_count
+    with running(tmp_path) as source:
+        client, namespace = source.client, "old name"
+        monkeypatch.setenv("MEMORY_RANKER_LISTEN", source.listen)
+        monkeypatch.setenv("MEMORY_RANKER_NAMESPACE", namespace)
+        used_store(client, namespace)
+        if rescored:
+            assert client.rescore(apply=True).moved_count > 0
+        middle = datetime.datetime.now(UTC)
+        packet = client.rank(namespace, "deploy the billing service", session_id="later")
+        client.report_use(packet.packet_id, used=[packet.items[0].memory.id])
+        end = datetime.datetime.now(UTC) + datetime.timedelta(seconds=1)
+        tasks = [task.text for task in list(demo_store.load().tasks.values())[:5]]
+        before = [packets(client, namespace, tasks, as_of) for as_of in (middle, end)]
+        exported = document(run("export", "--output", "store.jsonl", "--json"))
+        assert exported["memories"] == client.status(namespace).namespace.memory_count
     found = document(call("import", "store.jsonl", "--json", "--address", other.listen, "--namespace", "new name"))
     assert found["refused"] == found["notes"] == []
     assert found["created"] == exported["memories"]

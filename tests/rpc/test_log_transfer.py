@@ -28,7 +28,7 @@ from sidecar.domain import (
     Segment,
 )
 from sidecar.rpc.log_rows import read_row, write_row
-from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState
+from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
 from sidecar.store.merge import Report
 from tests.serving import Running
 
@@ -121,6 +121,7 @@ reports = st.builds(
 )
 ratings = st.builds(LoggedRating, ids, texts, st.sampled_from([Rating.HELPFUL, Rating.UNHELPFUL]), texts, times)
 states = st.builds(MemoryState, ids, times, st.none() | units, st.none() | units)
+priors = st.builds(StorePriors, st.dictionaries(ids, st.tuples(units, st.floats(0, 1e9))), st.tuples(counts, counts))
 
 
 def _same(one: LogRow, other: LogRow) -> bool:
@@ -128,7 +129,7 @@ def _same(one: LogRow, other: LogRow) -> bool:
     return write_row("n", one) == write_row("n", other)
 
 
-@given(packets() | reports | ratings | states)
+@given(packets() | reports | ratings | states | priors)
 def test_every_row_comes_back_as_it_was(row: LogRow) -> None:
     """On one line, and to the last bit of every number."""
     written = write_row("n", row)
@@ -250,6 +251,35 @@ def test_importances_ratings_and_times_come_in(client: Client, namespace: str) -
     older = LoggedRating("m", "b", Rating.HELPFUL, "", NOW - 1)
     assert client.import_log(namespace, lines(older)).known_count == 1
     assert client.get(namespace, "m").ratings.unhelpful == 1
+
+
+def test_what_a_rescore_learned_moves_every_namespace_of_a_store_that_has_learned_nothing(
+    running_server: Running,
+) -> None:
+    """The first priors are taken, and rankings use them at once; later ones are not, as the store has its own."""
+    client = running_server.client
+    for name in ("a", "b"):
+        client.upsert(name, [{"id": "m", "content": "text", "kind": "fact"}])
+    before = {each.namespace: each.score_version for each in client.namespaces()}
+
+    def use_rates() -> list[float]:
+        found = []
+        for name in ("a", "b"):
+            packet = client.rank(name, "text", explain="full", dry_run=True, weights={"use_rate": 1.0})
+            found.append(packet.items[0].features[list(packet.feature_names).index("use_rate")])
+        return found
+
+    first = use_rates()
+    answer = client.import_log("a", lines(StorePriors({"fact": (0.5, 8.0)}, (3, 1)), MemoryState("m", NOW, 0.5, None)))
+    assert (answer.imported_count, answer.known_count) == (2, 0)
+    after = {each.namespace: each.score_version for each in client.namespaces()}
+    assert after == {name: version + 1 for name, version in before.items()}
+    assert use_rates() != first
+    learned = use_rates()
+    assert client.import_log("b", lines(StorePriors({"fact": (0.9, 8.0)}, (0, 0)))).known_count == 1
+    assert use_rates() == learned
+    chunk = b"".join(client.export_log("a"))
+    assert [json.loads(each)["type"] for each in chunk.splitlines()] == ["store_priors", "memory_state"]
 
 
 def test_bad_rows_are_told_by_line_and_the_others_go_in(client: Client, namespace: str) -> None:
