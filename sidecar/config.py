@@ -190,6 +190,10 @@ class Settings:
     rescore_max_move: float = field(
         default=0.1, metadata=_about(_number(0, 1), "how far a rescore moves an importance at most in one run")
     )
+    prune_keep_days: float = field(
+        default=30.0,
+        metadata=_about(_number(0, 36_500), "age below which no packet is pruned, for training needs it", "days"),
+    )
     quota_bytes: int = field(
         default=0,
         metadata=_about(_whole(0, 2**53), "size of the store from which writes are refused; 0 for no limit", "bytes"),

@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from sidecar.config import Settings
-from sidecar.domain import Micros
+from sidecar.domain import DAY, Micros
 from sidecar.errors import (
     EmbedderMismatchError,
     InvalidRequestError,
@@ -128,6 +128,7 @@ class Sidecar:
                     self._clock,
                     Rescorer(store, self._clock, settings.rescore_max_move),
                     settings.reserve_min_reported_sessions,
+                    round(settings.prune_keep_days * DAY),
                 ),
             )
             # The address goes last, so that no second server finds the store still open.

@@ -8,10 +8,11 @@ import grpc
 from memoryranker.v1 import admin_pb2, admin_pb2_grpc
 
 from sidecar.audit.verdict import Verdict, judge
-from sidecar.domain import Micros
+from sidecar.domain import DAY, Micros
 from sidecar.errors import Violations
 from sidecar.feedback.rescore import Rescorer
 from sidecar.feedback.rescoring import Move
+from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, check_text, read_duration, shown
 from sidecar.store.audit_sql import Scope
 from sidecar.store.store import Store
@@ -24,9 +25,11 @@ class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
     """The part of AdminService that is about feedback."""
 
     def __init__(
-        self, store: Store, clock: Callable[[], Micros], rescorer: Rescorer, min_reported_sessions: int
+        self, store: Store, clock: Callable[[], Micros], rescorer: Rescorer, min_reported_sessions: int, keep: Micros
     ) -> None:
-        """`min_reported_sessions` is from when on a memory has had its turns in reserved slots."""
+        """`min_reported_sessions` is from when on a memory has had its turns in reserved slots; younger packets than
+        `keep` are never pruned."""
+        self._keep = keep
         self._min_reported = min_reported_sessions
         self._store = store
         self._clock = clock
@@ -70,6 +73,39 @@ class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
                 admin_pb2.AuditFigure(name=figure.name, about=figure.about, value=figure.value)
                 for figure in found.figures
             ],
+        )
+
+    def Prune(self, request: admin_pb2.PruneRequest, context: grpc.ServicerContext) -> admin_pb2.PruneResponse:
+        """What training may still need is kept, whatever is asked."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 0, NAMESPACE_BYTES)
+        now = self._clock()
+        older_than = None
+        if request.HasField("older_than"):
+            age = read_duration(bad, "older_than", request.older_than)
+            if 0 < age < self._keep:
+                days = age / DAY
+                bad.add(
+                    "older_than",
+                    f"is {days:g} days; the log of the last {self._keep / DAY:g} days is kept for training: ask for "
+                    "more, or lower prune_keep_days",
+                )
+            older_than = now - age
+        if request.HasField("max_bytes") and request.max_bytes < 0:
+            bad.add("max_bytes", f"is {request.max_bytes}; must be at least 0")
+        if not request.HasField("older_than") and not request.HasField("max_bytes"):
+            bad.add("older_than", "is unset, as is max_bytes; set one of them, or both")
+        bad.raise_if_any()
+        done = self._store.prune(
+            request.namespace,
+            older_than,
+            request.max_bytes if request.HasField("max_bytes") else None,
+            now - self._keep,
+            deadline_check(context),
+            dry_run=request.dry_run,
+        )
+        return admin_pb2.PruneResponse(
+            packet_count=done.packets, report_count=done.reports, freed_bytes=done.freed_bytes
         )
 
     def PurgeNamespace(

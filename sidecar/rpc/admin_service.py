@@ -45,8 +45,9 @@ class AdminService(FeedbackAdmin):
         clock: Callable[[], Micros],
         rescorer: Rescorer,
         min_reported_sessions: int,
+        keep: Micros,
     ) -> None:
-        super().__init__(store, clock, rescorer, min_reported_sessions)
+        super().__init__(store, clock, rescorer, min_reported_sessions, keep)
         self._weights = weights
         self._facts = facts
 
@@ -74,6 +75,7 @@ class AdminService(FeedbackAdmin):
             problems=self._store.problems(),
             presets=self._weights.names,
             listen=facts.listen,
+            log_bytes_per_day=self._store.log_growth(self._clock()),
         )
         set_time(response.start_time, facts.start_time)
         if request.namespace:

@@ -110,7 +110,7 @@ def delete(
         if row is not None:
             keys.append(row[0])
     for key in keys:
-        for table in ("ratings", "session_uses", "agent_uses", "rescored"):
+        for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses"):
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
     if not keys:
         return Done((found, score_version(connection, namespace)))
@@ -121,9 +121,9 @@ def delete(
 def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
     """Removes a namespace with everything in it, its log too. Returns how many memories and packets there were."""
     of_memories = "memory_key IN (SELECT memory_key FROM memories WHERE namespace = ?)"
-    for table in ("ratings", "session_uses", "agent_uses", "rescored"):
+    for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses"):
         connection.execute(f"DELETE FROM {table} WHERE {of_memories}", (namespace,))
-    for table in ("rescore_versions", "rescore_runs"):
+    for table in ("rescore_versions", "rescore_runs", "pruned_sessions"):
         connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
     of_packets = "packet_key IN (SELECT packet_key FROM packets WHERE namespace = ?)"
     of_reports = "report_key IN (SELECT report_key FROM reports WHERE namespace = ?)"

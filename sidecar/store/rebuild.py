@@ -21,14 +21,21 @@ _NOT_EMPTY = {
 
 _SESSIONS = """
     INSERT INTO temp.session_uses (memory_key, session_key, agent_id, used_millionths, seen_millionths, last_use_time)
-    SELECT u.memory_key, p.session_key,
-        (SELECT f.agent_id FROM main.packets f WHERE f.namespace = p.namespace AND f.session_key = p.session_key
-            ORDER BY f.packet_key LIMIT 1),
+    SELECT u.memory_key, u.session_key,
+        COALESCE(
+            (SELECT q.agent_id FROM main.pruned_sessions q WHERE q.namespace = m.namespace
+                AND q.session_key = u.session_key),
+            (SELECT f.agent_id FROM main.packets f WHERE f.namespace = m.namespace AND f.session_key = u.session_key
+                ORDER BY f.packet_key LIMIT 1)),
         MAX(u.used_millionths), MAX(u.seen_millionths), MAX(u.last_use_time)
-    FROM temp.packet_uses u
-    JOIN main.packets p ON p.packet_key = u.packet_key
+    FROM (
+        SELECT w.memory_key, p.session_key, w.used_millionths, w.seen_millionths, w.last_use_time
+        FROM temp.packet_uses w JOIN main.packets p ON p.packet_key = w.packet_key
+        UNION ALL
+        SELECT memory_key, session_key, used_millionths, seen_millionths, last_use_time FROM main.pruned_uses
+    ) u
     JOIN main.memories m ON m.memory_key = u.memory_key
-    GROUP BY u.memory_key, p.session_key
+    GROUP BY u.memory_key, u.session_key
     HAVING MAX(u.used_millionths) > 0 OR MAX(u.seen_millionths) > 0 OR MAX(u.last_use_time) IS NOT NULL
 """
 

@@ -286,7 +286,29 @@ _RESCORES: Migration = (
     "CREATE INDEX rescored_by_run ON rescored (run_number)",
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES),)
+# What packets that were pruned had said of use, so that no score moves when they go.
+_PRUNED: Migration = (
+    """
+    CREATE TABLE pruned_sessions (
+        namespace TEXT NOT NULL,
+        session_key TEXT NOT NULL,
+        agent_id TEXT NOT NULL,
+        PRIMARY KEY (namespace, session_key)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE pruned_uses (
+        memory_key INTEGER NOT NULL,
+        session_key TEXT NOT NULL,
+        used_millionths INTEGER NOT NULL,
+        seen_millionths INTEGER NOT NULL,
+        last_use_time INTEGER,
+        PRIMARY KEY (memory_key, session_key)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED),)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

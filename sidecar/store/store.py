@@ -28,7 +28,20 @@ from sidecar.domain import (
     WriteOutcome,
 )
 from sidecar.errors import OverloadedError, StoreUnavailableError
-from sidecar.store import audit, ingested, log, memories, meta, packets, reports, requests, rescores, snapshots, tally
+from sidecar.store import (
+    audit,
+    ingested,
+    log,
+    memories,
+    meta,
+    packets,
+    prune,
+    reports,
+    requests,
+    rescores,
+    snapshots,
+    tally,
+)
 from sidecar.store.audit_sql import Scope
 from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
@@ -370,6 +383,35 @@ class Store:
         """What an audit of a scope goes by. Reads its whole log."""
         with self._readers.snapshot() as db:
             return audit.read(db, scope, min_reported_sessions)
+
+    def prune(
+        self,
+        namespace: str,
+        older_than: Micros | None,
+        max_bytes: int | None,
+        keep_from: Micros,
+        check: Callable[[], None],
+        *,
+        dry_run: bool = False,
+    ) -> prune.Pruned:
+        """Removes packets before `older_than`, and the oldest until the log has at most `max_bytes`; of a namespace, or
+        of all for "". None from `keep_from` on. Other writes come between; `check` may raise, and what is done stays.
+        """
+        with self._readers.snapshot() as db:
+            keys = prune.choose(db, namespace, older_than, max_bytes, keep_from)
+            if dry_run:
+                return prune.measure(db, keys)
+        done = prune.Pruned()
+        for start in range(0, len(keys), prune.AT_ONCE):
+            check()
+            some = keys[start : start + prune.AT_ONCE]
+            done = done.plus(self._writer.submit(partial(prune.remove, keys=some), durable=True, frees=True))
+        return done
+
+    def log_growth(self, now: Micros) -> int:
+        """About how many bytes a day the packet log grew by over the last seven days."""
+        with self._readers.snapshot() as db:
+            return prune.growth(db, now)
 
     # Facts about the whole
 

@@ -74,6 +74,12 @@ def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -
         for one in merge(of_packet, list(memory_keys)):
             place = memory_keys[one.memory_id], session_key
             sessions[place] = sessions[place].with_packet(one.used, one.seen, one.last_use_time)
+    for key, session_key, *pair in connection.execute(
+        "SELECT q.memory_key, q.session_key, q.used_millionths, q.seen_millionths, q.last_use_time FROM pruned_uses q"
+        " JOIN memories m ON m.memory_key = q.memory_key WHERE m.namespace = ?",
+        (namespace,),
+    ):
+        sessions[key, session_key] = sessions[key, session_key].with_packet(*pair)
     agent_of = {key: _session_agent(connection, namespace, key) for key in {place[1] for place in sessions}}
     agents: dict[int, dict[str, AgentUse]] = defaultdict(lambda: defaultdict(AgentUse))
     last_use: dict[int, Micros | None] = {}
@@ -166,15 +172,25 @@ def _session_use(connection: sqlite3.Connection, namespace: str, session_key: st
         " WHERE p.namespace = ? AND p.session_key = ? AND u.memory_key = ?",
         (namespace, session_key, key),
     ).fetchone()
-    return SessionUse(row[0] or 0, row[1] or 0, row[2])
+    found = SessionUse(row[0] or 0, row[1] or 0, row[2])
+    pruned = connection.execute(
+        "SELECT used_millionths, seen_millionths, last_use_time FROM pruned_uses WHERE memory_key = ?"
+        " AND session_key = ?",
+        (key, session_key),
+    ).fetchone()
+    return found if pruned is None else found.with_packet(*pruned)
 
 
 def _session_agent(connection: sqlite3.Connection, namespace: str, session_key: str) -> str:
     """The agent that a session counts for: its first packet's, so that no report can move it."""
     row = connection.execute(
-        "SELECT agent_id FROM packets WHERE namespace = ? AND session_key = ? ORDER BY packet_key LIMIT 1",
-        (namespace, session_key),
+        "SELECT agent_id FROM pruned_sessions WHERE namespace = ? AND session_key = ?", (namespace, session_key)
     ).fetchone()
+    if row is None:
+        row = connection.execute(
+            "SELECT agent_id FROM packets WHERE namespace = ? AND session_key = ? ORDER BY packet_key LIMIT 1",
+            (namespace, session_key),
+        ).fetchone()
     return str(row[0])
 
 
