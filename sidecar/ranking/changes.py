@@ -203,12 +203,20 @@ class Case:
                 return
 
     def _max_items(self) -> Iterator[Change]:
+        """With more places and as many slots a packet goes on where it stopped, so one packing tells for all counts."""
         request = self.occasion.request
+        counts: dict[int, list[int]] = {}
         for count in range(request.max_items + 1, MAX_ITEMS + 1):
-            asked = replace(self.occasion, request=replace(request, max_items=count))
-            if self._admits(limits=asked.limits()):
+            counts.setdefault(self._limits_at(count).slots, []).append(count)
+        for slots, possible in counts.items():
+            rows = self._pack(self.occasion.scored, self._limits_at(possible[-1])).rows
+            if self.row in rows:
+                count = max(possible[0], rows.index(self.row) + 1 + slots)
                 yield _change("max_items", request.max_items, count, f"raise max_items to {count}.")
                 return
+
+    def _limits_at(self, max_items: int) -> Limits:
+        return replace(self.occasion, request=replace(self.occasion.request, max_items=max_items)).limits()
 
 
 def _next_budget(packed: Packed, slots: int) -> int | None:
