@@ -68,8 +68,8 @@ def _relevant(task: JudgedTask, ids: Sequence[str]) -> list[int]:
     return [place for place, each in enumerate(ids) if each in task.relevant]
 
 
-def fit(tasks: Sequence[Example]) -> dict[str, float]:
-    """Weights by feature, at least 0, that sum to 1. Every task counts alike."""
+def fit(tasks: Sequence[Example], without: str = "") -> dict[str, float]:
+    """Weights by feature, at least 0, that sum to 1; 0 for the feature `without`. Every task counts alike."""
     from scipy.optimize import minimize
 
     def loss(weights: Floats) -> tuple[float, Floats]:
@@ -83,9 +83,9 @@ def fit(tasks: Sequence[Example]) -> dict[str, float]:
         ridge = RIDGE * float(weights @ weights) / 2
         return total / len(tasks) + ridge, slope / len(tasks) + RIDGE * weights
 
-    found = minimize(
-        loss, np.full(len(FITTED), START), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(FITTED)
-    ).x
+    bounds = [(0.0, 0.0 if name == without else None) for name in FITTED]
+    start = np.array([0.0 if name == without else START for name in FITTED])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return dict(zip(FITTED, (found / found.sum()).tolist(), strict=True))
 
 

@@ -29,10 +29,10 @@ FAULTS = 5
     short_help="Measure ranking on judged tasks.",
     epilog="""\b
 Examples:
-  memory-ranker eval conversations/*.json
-  memory-ranker eval store.json --weights default --weights engine --weights mine.toml
-  memory-ranker eval store.json --feature lexical --feature semantic --weights default
-  memory-ranker eval store.json --embedder wordllama --embedder none --json
+  memory-ranker eval judged/*.json
+  memory-ranker eval judged/ops.json --weights default --weights engine --weights weights.toml
+  memory-ranker eval judged/ops.json --feature lexical --feature semantic --weights default
+  memory-ranker eval judged/ops.json --embedder wordllama --embedder none --json
 
 A data set is {"id", "memories": [{"id", "content", "created_at", "session"}, ...],
 "queries": [{"qid", "query", "relevant": [ids], "category"}, ...]}; docs/ranking.md says more.""",

@@ -35,6 +35,8 @@ FILES = {
     "CLAUDE.md": "- Be brief. See @notes/outage.md.\n",
     "memory/2026-04-01.md": "- Met Priya.\n",
     "notes/outage.md": "The outage of May began with a full disk.\n",
+    "judged/ops.json": '{"id": "ops", "memories": [{"id": "a", "content": "Deploys are on Tuesdays"}, '
+    '{"id": "b", "content": "Lunch is at noon"}], "queries": [{"query": "when do we deploy", "relevant": ["a"]}]}',
 }
 
 
