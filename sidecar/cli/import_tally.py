@@ -50,7 +50,7 @@ def show_look(connection: Connection, tally: Tally, shown: list[Any], total: int
         click.echo()
     log = f" and {log_rows} rows of the log" if log_rows else ""
     click.echo(f"{total} memories{log} would go into namespace {screen.visible(connection.namespace)}")
-    _tell(tally)
+    _tell(tally, "would not go in.")
 
 
 def show(connection: Connection, tally: Tally) -> None:
@@ -61,7 +61,7 @@ def show(connection: Connection, tally: Tally) -> None:
     click.echo(", ".join(f"{number} {name}" for name, number in tally.counts.items()))
     if any(tally.log.values()):
         click.echo(f"log: {tally.log['imported']} rows new, {tally.log['known']} there already")
-    _tell(tally)
+    _tell(tally, "did not go in; the rest is in.")
 
 
 def _told(tally: Tally) -> dict[str, Any]:
@@ -74,13 +74,13 @@ def _told(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _tell(tally: Tally) -> None:
+def _tell(tally: Tally, words: str) -> None:
     for source, each in [*tally.refused[:MOST_SHOWN], *tally.notes]:
         screen.note(_words(source, each))
     if len(tally.refused) > MOST_SHOWN:
         screen.note(f"and {len(tally.refused) - MOST_SHOWN} more; --json has all of them")
     if tally.refused:
-        screen.note(f"{len(tally.refused)} refused; the rest is in.")
+        screen.note(f"{len(tally.refused)} {words}")
 
 
 def _words(source: Source | None, each: Problem) -> str:
