@@ -18,7 +18,7 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo test soak bench client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -34,6 +34,9 @@ test: setup ## run the tests
 
 soak: setup ## run at length the tests that look for what happens rarely (about 20 minutes)
 	@SOAK=1 $(BIN)/pytest -n 2 --timeout 1800 tests/crash tests/promises $(ARGS)
+
+bench: setup ## measure speed as ratios within one run: build/bench.json (about 10 minutes; ARGS=--short for CI's form)
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 client-oldest: $(OLDEST_VENV)/.installed ## check the client on the oldest supported grpcio and protobuf
 	@PYTHONPATH=$(PROTO_OUT) $(OLDEST_VENV)/bin/python -W error tests/clients/import_alone.py

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from tests.serving import Running
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# How long an example takes says more of the machine than of the code; pytest's own limit catches what hangs.
+settings.register_profile("memory-ranker", deadline=None)
+settings.load_profile("memory-ranker")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from sidecar.features import Columns, View, feature_matrix, values_without_use
 from sidecar.ranking.gates import PASSED, gate_counts
 from sidecar.ranking.packing import Budgets, ByScore, Fill, Rows, fill, split_budget
 from sidecar.ranking.reserved import Draw, Places, ReserveSettings, distinct_members, draw, least_fit, place
-from sidecar.retrieval.duplicates import Fingerprint, is_near_duplicate
+from sidecar.retrieval.duplicates import Fingerprint, Seen
 from sidecar.weights import Contributions, Weights, contributions
 
 
@@ -70,16 +70,15 @@ class Sameness:
 
     def __init__(self, fingerprint: Callable[[int], Fingerprint]) -> None:
         self._fingerprint = fingerprint
-        self._admitted: dict[int, Fingerprint] = {}
+        self._seen = Seen()
 
     def admit(self, row: int) -> None:
         """Adds a row to what is in the packet."""
-        self._admitted[row] = self._fingerprint(row)
+        self._seen.add(row, self._fingerprint(row))
 
     def twin(self, row: int) -> int | None:
         """A row in the packet that says the same as `row`, or None."""
-        own = self._fingerprint(row)
-        return next((other for other, found in self._admitted.items() if is_near_duplicate(found, own)), None)
+        return self._seen.twin(self._fingerprint(row))
 
     def says_the_same(self, row: int) -> bool:
         """True if something in the packet says the same."""

@@ -3,8 +3,10 @@
 Two texts are near-duplicates if the sets of their character trigrams have a Jaccard similarity of THRESHOLD or more,
 and nothing in them speaks against it: their tokens with digits are the same (`limit 500` and `limit 600` are two
 facts), so are their negations, and no word of the one stands where the other has another word (`enabled`, `disabled`);
-one may say a little more than the other. A bitmap of hashed trigrams rejects most pairs at once, and never a
-near-duplicate: every bit that differs stands for at least one trigram that only one of the texts has.
+one may say a little more than the other.
+
+A bitmap of hashed trigrams rejects most pairs at once, and never a near-duplicate: every bit that differs stands for at
+least one trigram that only one of the texts has.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.retrieval.tokenizer import WORD, is_stop_word, normalize
 
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
-BITMAP_BITS = 1024
-CACHED_FINGERPRINTS = 16_384
+BITMAP_BITS = 2_048
+CACHED_FINGERPRINTS = 8_192
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring codes over the high bits
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
@@ -62,8 +66,10 @@ _KEEP = _Kept()
 class Fingerprint:
     """What is compared of a text. `whole` stands for texts shorter than a trigram, which compare as they are."""
 
-    trigrams: frozenset[int]
-    bitmap: int
+    trigrams: NDArray[np.uint64]
+    """Each once, ascending."""
+    bitmap: NDArray[np.uint64]
+    """BITMAP_BITS bits."""
     numbers: tuple[str, ...]
     words: frozenset[str] = frozenset()
     """Words of scripts with spaces, without stop words and numbers."""
@@ -79,17 +85,16 @@ class Fingerprint:
         # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
         normal = folded.translate(_KEEP)
         if len(normal) < 3:
-            return Fingerprint(frozenset(), 0, numbers, whole=normal or " ".join(folded.split()))
+            whole = normal or " ".join(folded.split())
+            return Fingerprint(np.empty(0, dtype=np.uint64), _bitmap_of(()), numbers, whole=whole)
         codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
         # A code point has 21 bits: three of them fit without loss.
         trigrams = np.unique(codes[:-2] << np.uint64(42) | codes[1:-1] << np.uint64(21) | codes[2:])
-        bits = np.zeros(BITMAP_BITS, dtype=bool)
-        bits[(trigrams * _MIXER) >> _BITMAP_SHIFT] = True
         words = _WORDS.findall(folded)
         negations = [word for word in words if word in _NEGATING_WORDS] + _CONTRACTED_NOT.findall(folded)
         return Fingerprint(
-            trigrams=frozenset(trigrams.tolist()),
-            bitmap=int.from_bytes(np.packbits(bits).tobytes()),
+            trigrams=trigrams,
+            bitmap=_bitmap_of((trigrams * _MIXER) >> _BITMAP_SHIFT),
             numbers=numbers,
             words=frozenset(word for word in words if not (is_stop_word(word) or _DIGIT.search(word))),
             negating_words=tuple(sorted(negations)),
@@ -97,27 +102,57 @@ class Fingerprint:
         )
 
 
-def is_near_duplicate(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bool:
-    """True if the two texts say the same. Symmetric. `threshold` in (0, 1]."""
-    return (
-        a.numbers == b.numbers
-        and a.negating_parts == b.negating_parts
-        and is_alike(a, b, threshold)
-        and not _contradicts(a, b)
-    )
+def is_near_duplicate(a: Fingerprint, b: Fingerprint) -> bool:
+    """True if the two texts say the same. Symmetric."""
+    return a.numbers == b.numbers and a.negating_parts == b.negating_parts and is_alike(a, b) and not _contradicts(a, b)
 
 
-def is_alike(a: Fingerprint, b: Fingerprint, threshold: float = THRESHOLD) -> bool:
+def is_alike(a: Fingerprint, b: Fingerprint) -> bool:
     """True if the trigrams of the two texts are similar enough, whatever the difference is."""
     if a.whole or b.whole:
         return a.whole == b.whole
-    together = len(a.trigrams) + len(b.trigrams)
-    # With d trigrams in one text only, the similarity is (together - d) / (together + d).
-    at_least_apart = (a.bitmap ^ b.bitmap).bit_count()
-    if together - at_least_apart < threshold * (together + at_least_apart):
-        return False
-    shared = len(a.trigrams & b.trigrams)
-    return shared >= threshold * (together - shared)
+    shared = len(np.intersect1d(a.trigrams, b.trigrams, assume_unique=True))
+    return shared >= THRESHOLD * (len(a.trigrams) + len(b.trigrams) - shared)
+
+
+class Seen:
+    """Texts by a number of the caller's, to find those that say the same as another."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._fingerprints: list[Fingerprint] = []
+        self._bitmaps = np.empty((32, BITMAP_BITS // 64), dtype=np.uint64)
+        self._sizes = np.empty(32)
+
+    def add(self, number: int, fingerprint: Fingerprint) -> None:
+        """Keeps a text."""
+        count = len(self._numbers)
+        if count == len(self._bitmaps):
+            self._bitmaps = np.concatenate((self._bitmaps, self._bitmaps))
+            self._sizes = np.concatenate((self._sizes, self._sizes))
+        self._bitmaps[count] = fingerprint.bitmap
+        self._sizes[count] = len(fingerprint.trigrams)
+        self._numbers.append(number)
+        self._fingerprints.append(fingerprint)
+
+    def twin(self, fingerprint: Fingerprint) -> int | None:
+        """The number of the first text that says the same, or None."""
+        count = len(self._numbers)
+        at_least_apart = np.bitwise_count(self._bitmaps[:count] ^ fingerprint.bitmap).sum(axis=1)
+        together = self._sizes[:count] + len(fingerprint.trigrams)
+        # With d trigrams in one text only, the similarity is (together - d) / (together + d).
+        near = together - at_least_apart >= THRESHOLD * (together + at_least_apart)
+        for index in np.flatnonzero(near).tolist():
+            if is_near_duplicate(self._fingerprints[index], fingerprint):
+                return self._numbers[index]
+        return None
+
+
+def _bitmap_of(bits: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.uint64]:
+    flags = np.zeros(BITMAP_BITS, dtype=bool)
+    if len(bits):
+        flags[bits] = True
+    return np.packbits(flags).view(np.uint64)
 
 
 def _contradicts(a: Fingerprint, b: Fingerprint) -> bool:
