@@ -18,7 +18,7 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak bench client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo docs test soak bench client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -54,6 +54,12 @@ format: setup ## rewrite the code and the .proto files in the house format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/buf format proto --exclude-path proto/google -w
+
+docs: setup ## make the pages and pictures in docs/ that are made from code
+	@$(BIN)/python -m sidecar.cli.reference > docs/cli.md
+	@$(BIN)/python docs/make_api.py > docs/api.md
+	@$(BIN)/python docs/make_settings.py > docs/settings.md
+	@$(BIN)/python docs/pictures.py
 
 proto: $(PROTO_VENV)/.installed ## regenerate proto/python/memoryranker/v1
 	@rm -f $(PROTO_OUT)/memoryranker/v1/*_pb2*

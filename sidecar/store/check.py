@@ -91,8 +91,16 @@ ORPHANS: tuple[tuple[str, str, str], ...] = (
         "name a memory that is not in the packet",
     ),
     ("ratings", "memory_key NOT IN (SELECT memory_key FROM memories)", "are on a memory that is not there"),
+    ("pruned_uses", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
 )
 """Rows that name what is not there: table, condition, in words. In the order in which removing one leaves no other."""
+
+UNKNOWN_SESSIONS = """
+    SELECT DISTINCT m.namespace, u.session_key FROM pruned_uses u JOIN memories m ON m.memory_key = u.memory_key
+    WHERE (m.namespace, u.session_key) NOT IN (SELECT namespace, session_key FROM pruned_sessions)
+    AND (m.namespace, u.session_key) NOT IN (SELECT namespace, session_key FROM packets)
+"""
+"""Sessions whose pruned uses count for nobody knows whom."""
 
 _MEMORY_COUNTS = """
     SELECT namespace, SUM(says), SUM(holds) FROM (
@@ -109,7 +117,8 @@ RATINGS_OF = (
 
 HIGHEST_KEY = (
     "SELECT MAX(highest) FROM (SELECT MAX(memory_key) AS highest FROM memories UNION ALL"
-    " SELECT MAX(memory_key) FROM exposures UNION ALL SELECT MAX(memory_key) FROM report_memories)"
+    " SELECT MAX(memory_key) FROM exposures UNION ALL SELECT MAX(memory_key) FROM report_memories UNION ALL"
+    " SELECT MAX(memory_key) FROM pruned_uses UNION ALL SELECT MAX(memory_key) FROM rescored)"
 )
 """The highest memory key that was ever given out, as far as can be told."""
 
@@ -275,6 +284,9 @@ def _orphans(connection: sqlite3.Connection) -> Iterator[Finding]:
         (count,) = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
         if count:
             yield Finding(Fault.ORPHANS, table, count, f"rows of {table} {words}; a repair removes them")
+    if sessions := connection.execute(UNKNOWN_SESSIONS).fetchall():
+        words = "sessions have uses and no agent; a repair counts them for the unnamed one"
+        yield Finding(Fault.ORPHANS, "pruned_sessions", len(sessions), words)
 
 
 def _uses(connection: sqlite3.Connection) -> Iterator[Finding]:

@@ -39,6 +39,8 @@ class Limits:
 
     wal_bytes: int = 16 << 20
     """A log above this is moved into the database."""
+    wal_most: int | None = None
+    """A log of this size takes no growing writes until it is moved; None means that nothing bounds it."""
     scrub_idle: float = 1.0
     """Deleted text leaves the files after this, if nobody waits."""
     scrub_within: float = 30.0
@@ -92,6 +94,12 @@ class Checkpoints:
     def reserve_pages(self) -> int:
         """Pages by which deletes may exceed the size limit."""
         return self._limits.reserve_pages
+
+    @property
+    def is_over(self) -> bool:
+        """True if the log has all the room that it is given."""
+        most = self._limits.wal_most
+        return most is not None and os.fstat(self._wal).st_size >= most
 
     def text_was_deleted(self, now: float) -> None:
         """Notes that text must leave the files. `now` is monotonic, in seconds."""

@@ -138,9 +138,9 @@ def _within(quota_bytes: int | None, limits: Limits, connection: sqlite3.Connect
         return limits, MAX_PAGES
     wal_bytes = min(limits.wal_bytes, quota_bytes // 8)
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    # While a log is moved it grows on: room for twice its limit.
+    # While a log is moved it grows on, by half its limit, and the last write goes beyond that: room for twice of it.
     pages = max(1, min(MAX_PAGES, (quota_bytes - 2 * wal_bytes) // page_size))
-    return replace(limits, wal_bytes=wal_bytes), pages
+    return replace(limits, wal_bytes=wal_bytes, wal_most=wal_bytes * 3 // 2), pages
 
 
 def _recover(checkpoints: Checkpoints) -> None:

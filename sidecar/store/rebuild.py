@@ -26,7 +26,7 @@ _SESSIONS = """
             (SELECT q.agent_id FROM main.pruned_sessions q WHERE q.namespace = m.namespace
                 AND q.session_key = u.session_key),
             (SELECT f.agent_id FROM main.packets f WHERE f.namespace = m.namespace AND f.session_key = u.session_key
-                ORDER BY f.packet_key LIMIT 1)),
+                ORDER BY f.packet_key LIMIT 1), ''),
         MAX(u.used_millionths), MAX(u.seen_millionths), MAX(u.last_use_time)
     FROM (
         SELECT w.memory_key, p.session_key, w.used_millionths, w.seen_millionths, w.last_use_time

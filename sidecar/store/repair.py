@@ -18,6 +18,7 @@ from sidecar.store.check import (
     ORPHANS,
     RATINGS_OF,
     SALT_BYTES,
+    UNKNOWN_SESSIONS,
     UNKNOWN_WORDS,
     Checked,
     Fault,
@@ -83,6 +84,10 @@ def put_right(connection: sqlite3.Connection, now: Micros) -> None:
                 connection.execute(f"DELETE FROM {table} WHERE packet_key = ?", (key,))
         for table, condition, _ in ORPHANS:
             connection.execute(f"DELETE FROM {table} WHERE {condition}")
+        for session in connection.execute(UNKNOWN_SESSIONS).fetchall():
+            connection.execute(
+                "INSERT INTO pruned_sessions (namespace, session_key, agent_id) VALUES (?, ?, '')", session
+            )
         _count(connection)
         _continue_keys(connection)
         if len(meta.get(connection, meta.SALT) or b"") != SALT_BYTES:

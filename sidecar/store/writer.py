@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sidecar.domain import Change
-from sidecar.errors import StoreUnavailableError
+from sidecar.errors import StoreFullError, StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints
 from sidecar.store.failures import UnsyncedError, is_full, is_unsynced, translate
 from sidecar.store.syncer import Syncer, Waiter
@@ -218,6 +218,10 @@ class Writer:
             for job in group:
                 job.answer(self._broken)
             return
+        if self._checkpoints.is_over and not self._checkpoint(everything=True) and self._checkpoints.is_over:
+            group = self._without_growing(group)
+        if not group:
+            return
         connection = self._connection
         done: list[Job[Any]] = []
         refused: list[tuple[Job[Any], Exception]] = []
@@ -250,6 +254,17 @@ class Writer:
                 job.answer()
         if durable:
             self._syncer.add(durable)
+
+    def _without_growing(self, group: list[Job[Any]]) -> list[Job[Any]]:
+        """Refuses the jobs for which the log has no room left, and returns the others."""
+        self._full = StoreFullError(
+            "the store cannot grow: its log has its share of the quota, and a long read, such as a backup, keeps it"
+            " from being moved into the database; try again when that is done, or raise the quota; ranking goes on"
+        )
+        for job in group:
+            if not job.frees:
+                job.answer(self._full)
+        return [job for job in group if job.frees]
 
     def _run_alone(self, job: Job[Any]) -> None:
         connection = self._connection

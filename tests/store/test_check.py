@@ -101,6 +101,8 @@ DAMAGE = {
     "DELETE FROM reports WHERE packet_key = 3": "orphans report_memories",
     "UPDATE reports SET namespace = 'x' WHERE packet_key = 3": "orphans reports",
     "UPDATE ratings SET memory_key = 9999": "orphans ratings",
+    "INSERT INTO pruned_uses VALUES (9999, 's:old', 5, 5, NULL)": "orphans pruned_uses",
+    "INSERT INTO pruned_uses VALUES (1, 's:old', 5, 5, NULL)": "orphans pruned_sessions",
     "DELETE FROM meta WHERE key = 'salt'": "facts meta",
     "DELETE FROM meta WHERE key = 'embedder'": "facts meta",
 }

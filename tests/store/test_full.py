@@ -9,6 +9,7 @@ import pytest
 from sidecar.domain import Packet
 from sidecar.errors import StoreFullError
 from sidecar.store import Once, Replayed, Store
+from sidecar.store.readers import connect_for_reading
 
 NOW = 1_700_000_000_000_000
 QUOTA = 600_000
@@ -102,3 +103,23 @@ def test_a_write_that_the_system_refuses_leaves_the_store_usable(tmp_path: Path)
     assert "cannot grow" in message
     with Store.open(tmp_path / "data") as store:
         assert store.namespace("n").memory_count == int(count)
+
+
+def test_a_log_that_cannot_be_moved_stays_within_the_quota(tmp_path: Path) -> None:
+    """While a long read keeps the log from the database, growing writes are refused once the log has its share of the
+    quota, deletes are taken, and once the read is over writing goes on."""
+    with Store.open(tmp_path / "data", quota_bytes=QUOTA) as store:
+        store.upsert("n", [("a", {"content": "x", "tokens": 1})], NOW)
+        reader = connect_for_reading(store.folder / "memories.db")
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM memories").fetchone()
+        number = until_full(
+            lambda number: store.upsert("n", [("m", {"content": f"{number:04}" * 1000, "tokens": 1})], NOW)
+        )
+        assert number > 3
+        assert store.numbers().byte_count <= QUOTA
+        assert ["a long read" in problem for problem in store.problems()] == [True]
+        store.delete("n", ["a"], NOW)
+        reader.close()
+        store.upsert("n", [("b", {"content": "x", "tokens": 1})], NOW)
+        assert store.problems() == []

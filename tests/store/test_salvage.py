@@ -21,6 +21,7 @@ from sidecar.store.check import check
 from sidecar.store.ingested import Chunk
 from sidecar.store.pages import Pages
 from sidecar.store.rebuild import DERIVED
+from sidecar.store.repair import repair
 from sidecar.store.salvage import salvage, tables
 from sidecar.store.schema import migrate
 
@@ -58,6 +59,7 @@ def build(folder: Path, make_packet: MakePacket, count: int = 300) -> None:
                     values = [made[kind] for kind in types]
                     connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
         connection.commit()
+    repair(folder, NOW)
 
 
 def rows(folder: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -1,0 +1,192 @@
+"""The pages in docs/: made from code and current, complete, and what they tell you to type works."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import grpc
+import pytest
+from memoryranker.client import RankerRpcError
+
+from sidecar import errors
+from sidecar.cli.demo_server import running_server, temporary_folder
+from sidecar.cli.failures import failure_of
+from sidecar.cli.serve import exit_code
+from sidecar.config import FIELDS
+from sidecar.rpc.status import status_of
+from sidecar.store.check import Fault
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+SHELL = {
+    name: "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)) for name, text in PAGES.items()
+}
+RUN = [name for name in ("backup.md", "concepts.md", "settings.md") if SHELL[name]]
+"""Pages whose commands run here; those of cli.md run in tests/cli, those of a part of the product in its own tests."""
+OF_SERVE = (errors.SettingsError, errors.ListenError)
+"""What only a server that starts can say; it has no caller then."""
+AT_START = (errors.StoreLockedError, errors.SchemaTooNewError, errors.EmbedderMismatchError, errors.StoreDamagedError)
+"""What a server that starts says far more often than one that runs."""
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("page", "maker"), [("api.md", "make_api"), ("settings.md", "make_settings")])
+def test_a_page_that_is_made_from_code_is_current(page: str, maker: str) -> None:
+    """`make docs` makes it again."""
+    assert PAGES[page] == script(maker).page()
+
+
+def test_pictures_are_current() -> None:
+    """`make docs` makes them again; each is whole, and has its colours for light and for dark."""
+    made: dict[str, str] = script("pictures").pictures()
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "pictures").iterdir()}
+    assert kept == made
+    for name, picture in made.items():
+        root = ET.fromstring(picture)
+        width, height = float(root.attrib["width"]), float(root.attrib["height"])
+        assert "prefers-color-scheme:dark" in picture
+        assert f"pictures/{name}" in PAGES["concepts.md"]
+        for box in root.iter("{http://www.w3.org/2000/svg}rect"):
+            place = [float(box.attrib.get(side, 0)) for side in ("x", "y", "width", "height")]
+            assert 0 <= place[0] <= place[0] + place[2] <= width
+            assert 0 <= place[1] <= place[1] + place[3] <= height
+
+
+def test_colours_can_be_read() -> None:
+    """Every ink has a contrast of at least 4.5 to paper and panel, on light and on dark (WCAG 2, level AA)."""
+    colours: dict[str, tuple[str, str]] = script("pictures").COLOURS
+
+    def brightness(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for mode in (0, 1):
+        for ground in ("paper", "panel"):
+            for ink in set(colours) - {"paper", "panel"}:
+                one, other = sorted((brightness(colours[ground][mode]), brightness(colours[ink][mode])))
+                assert (other + 0.05) / (one + 0.05) >= 4.5, (ink, ground, mode)
+
+
+def test_the_api_page_names_every_field_once() -> None:
+    """Every rpc, message and field of proto/ is on the page, and every heading can be linked to."""
+    headings = re.findall(r"^#+ (.*)$", PAGES["api.md"], re.MULTILINE)
+    assert [name for name, count in Counter(headings).items() if count > 1] == []
+    for path in (DOCS.parent / "proto" / "memoryranker" / "v1").glob("*.proto"):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"^\s*(?:rpc|message|enum|service) (\w+)", text, re.MULTILINE):
+            assert name in headings
+        for name, number in re.findall(r"(\w+) = (\d+);", text):
+            assert f"| `{name}` = {number} |" in PAGES["api.md"]
+
+
+def test_the_settings_page_has_every_setting() -> None:
+    """Each setting has a row."""
+    assert re.findall(r"^\| `(\w+)` \|", PAGES["settings.md"], re.MULTILINE) == list(FIELDS)
+
+
+def kinds(kind: type[errors.RankerError] = errors.RankerError) -> Iterator[type[errors.RankerError]]:
+    """Every error that a caller may see."""
+    yield kind
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("sidecar."):
+            yield from kinds(each)
+
+
+def example(kind: type[errors.RankerError]) -> errors.RankerError:
+    if kind is errors.InvalidRequestError:
+        return errors.InvalidRequestError([errors.FieldViolation("field", "is wrong")])
+    return kind("words")
+
+
+def reasons_in_code() -> set[str]:
+    """Every reason that stands in the server's code as such, beside those of errors."""
+    found = set()
+    for path in (DOCS.parent / "sidecar" / "rpc").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "make_status" and len(node.args) > 2:
+                reason: Any = node.args[2]
+                if isinstance(reason, ast.Constant):
+                    found.add(str(reason.value))
+    return found
+
+
+def test_every_error_has_its_place() -> None:
+    """Each reason has a row with its gRPC code and exit code, as the code has them, and a section of its own."""
+    page = PAGES["errors.md"]
+    rows = {row[0]: row[1:] for row in re.findall(r"^\| \[(\w+)\]\(#\w+\) \| (\w+) \| (\d+) \|", page, re.MULTILINE)}
+    sections = set(re.findall(r"^### ([A-Z_]+)$", page, re.MULTILINE))
+    assert list(rows) == sorted(rows)
+    assert set(rows) == sections
+    expected: dict[str, tuple[str, str]] = {}
+    for kind in kinds():
+        error = example(kind)
+        code = next(each for each in grpc.StatusCode if each.value[0] == status_of(error).code)
+        retry_after = error.retry_after if isinstance(error, errors.OverloadedError) else None
+        seen = RankerRpcError(code, error.message, reason=error.reason, retry_after=retry_after)
+        ends = (
+            exit_code(error) if isinstance(error, (*OF_SERVE, *AT_START)) else failure_of(seen, "unix:/s", 1).exit_code
+        )
+        expected.setdefault(error.reason, (code.name, str(int(ends))))
+    for reason, found in expected.items():
+        assert rows[reason] == found, reason
+    assert set(rows) == {*expected, *reasons_in_code(), "NOT_IN_PACKET", "CONTRADICTORY"}
+
+
+def test_every_fault_of_a_check_is_explained() -> None:
+    """docs/backup.md has a row for each, in the order in which they are looked for."""
+    assert re.findall(r"^\| `(\w+)` \|", PAGES["backup.md"], re.MULTILINE) == [fault.value for fault in Fault]
+
+
+def test_the_index_names_every_page() -> None:
+    """docs/README.md links every page beside it."""
+    named = set(re.findall(r"\]\((\w+\.md)\)", PAGES["README.md"]))
+    assert named == set(PAGES) - {"README.md"}
+
+
+def test_links_to_headings_lead_somewhere() -> None:
+    """A link with a #heading names a heading of its page."""
+    for name, text in PAGES.items():
+        for page, anchor in re.findall(r"\]\(([\w.]*\.md)?#([^)\s]+)\)", text):
+            headings = re.findall(r"^#+ (.*)$", PAGES[page or name], re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
+            assert anchor in anchors, f"{name}: {page}#{anchor}"
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_what_a_page_tells_you_to_type_works(name: str) -> None:
+    """All of a page's commands run as one script, with memories m1 to m8 and a packet of some of them."""
+    with temporary_folder(keep=False) as folder, running_server(folder) as connection:
+        with connection.client() as client:
+            client.upsert("default", [{"id": f"m{n}", "content": f"memory {n} of deploys"} for n in range(1, 9)])
+            packet = client.rank("default", "deploys", max_items=3).packet_id
+        environ = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+            "PACKET": packet,
+            "MEMORY_RANKER_LISTEN": connection.address,
+        }
+        command = ["bash", "-euo", "pipefail", "-c", SHELL[name]]
+        ran = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
