@@ -25,7 +25,7 @@ TOP_SHARE = 0.3
 """Share of all serves from which the most served memories are said to dominate."""
 TOP_EXCESS = 3.0
 """And how many times their number's share of the served memories that must be."""
-SELDOM_USED = 0.5
+SELDOM_USED = 0.75
 """They are seldom used if their use rate is below this share of the others'."""
 FEWEST_JUDGED = 30
 """Judged serves on either side before use rates are compared."""
@@ -239,14 +239,14 @@ def _flat_formula(numbers: AuditNumbers, value: dict[str, float]) -> str:
 def _stale_cache(numbers: AuditNumbers, value: dict[str, float]) -> str:
     if numbers.stale_packets:
         return (
-            f"stale cache: {numbers.stale_packets:,} packets were ranked by scores from before the newest rescore. "
+            f"stale cache: {numbers.stale_packets:,} packets were ranked by scores from before a rescore. "
             "Restart the server, and say so to its makers"
         )
     if numbers.late_word < FEWEST_LATE or value["share_stale"] < STALE:
         return ""
     return (
-        f"stale cache: {_percent(value['share_stale'])} of the {numbers.late_word:,} reports that came after the "
-        "newest rescore are about packets from before it: old packets are still served. Key the cache on the score "
+        f"stale cache: {_percent(value['share_stale'])} of the {numbers.late_word:,} reports that came after a "
+        "rescore are about packets from before it: old packets are still served. Key the cache on the score "
         "version, or drop it when a rescore lands"
     )
 

@@ -155,19 +155,23 @@ def _served(connection: sqlite3.Connection, scope: Scope) -> tuple[ServedMemory,
 
 
 def _stale(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
-    """Reports and packets after the newest rescore of their namespace that go by scores from before it."""
-    newest = (
-        "(SELECT v.namespace, MAX(v.score_version) AS score_version, MAX(COALESCE(r.restore_time, r.create_time))"
-        " AS time FROM rescore_versions v JOIN rescore_runs r ON r.run_number = v.run_number GROUP BY v.namespace)"
-    )
+    """Reports and packets that came a while after a rescore of their namespace, and go by scores from before it."""
+
+    def version_by(time: str) -> str:
+        return (
+            "(SELECT MAX(v.score_version) FROM rescore_versions v WHERE v.namespace = p.namespace"
+            f" AND v.time < {time} - {IN_FLIGHT})"
+        )
+
     late, stale = connection.execute(
-        "SELECT COUNT(*), COALESCE(SUM(p.score_version < n.score_version), 0) FROM reports r"
-        f" JOIN packets p ON p.packet_key = r.packet_key JOIN {newest} n ON n.namespace = p.namespace"
-        f" WHERE r.receive_time > n.time + {IN_FLIGHT} AND r.channel <> 'echo' AND {scope.of_packets('p')}"
+        "SELECT COUNT(*), COALESCE(SUM(x.packet_version < x.version), 0) FROM"
+        f" (SELECT p.score_version AS packet_version, {version_by('r.receive_time')} AS version FROM reports r"
+        f" JOIN packets p ON p.packet_key = r.packet_key WHERE r.channel <> 'echo' AND {scope.of_packets('p')}) x"
+        " WHERE x.version IS NOT NULL"
     ).fetchone()
     (packets,) = connection.execute(
-        f"SELECT COUNT(*) FROM packets p JOIN {newest} n ON n.namespace = p.namespace"
-        f" WHERE p.create_time > n.time + {IN_FLIGHT} AND p.score_version < n.score_version AND {scope.of_packets('p')}"
+        f"SELECT COUNT(*) FROM packets p WHERE p.score_version < {version_by('p.create_time')}"
+        f" AND {scope.of_packets('p')}"
     ).fetchone()
     return {"late_word": late, "stale_word": stale, "stale_packets": packets}
 

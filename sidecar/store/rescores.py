@@ -137,7 +137,7 @@ def apply(connection: sqlite3.Connection, run: Run, now: Micros) -> Done[int]:
         meta.put_use_priors(connection, run.run_id, run.priors)
     if run.precision is not None:
         meta.put_inferred_precision(connection, *run.precision)
-    return _changed(connection, number, list(run.uses), run.namespace, moved, run.priors)
+    return _changed(connection, now, list(run.uses), run.namespace, moved, run.priors)
 
 
 def restore(connection: sqlite3.Connection, run_id: str, now: Micros) -> Done[int]:
@@ -174,12 +174,12 @@ def restore(connection: sqlite3.Connection, run_id: str, now: Micros) -> Done[in
         brought = {kind: (pair[0], pair[1]) for kind, pair in json.loads(priors).items()}
         meta.put_use_priors(connection, "", brought)
         meta.put_inferred_precision(connection, *json.loads(precision))
-    return _changed(connection, number, keys, namespace, restored, brought)
+    return _changed(connection, now, keys, namespace, restored, brought)
 
 
 def _changed(
     connection: sqlite3.Connection,
-    number: int | None,
+    now: Micros,
     keys: Sequence[int],
     namespace: str,
     moved: int,
@@ -196,8 +196,8 @@ def _changed(
     names = [namespace] if namespace else [row[0] for row in connection.execute("SELECT namespace FROM namespaces")]
     versions = {name: memories.bump(connection, name) for name in names if priors is not None or name in uses}
     connection.executemany(
-        "INSERT OR REPLACE INTO rescore_versions (run_number, namespace, score_version) VALUES (?, ?, ?)",
-        [(number, name, version) for name, version in versions.items()],
+        "INSERT INTO rescore_versions (namespace, score_version, time) VALUES (?, ?, ?)",
+        [(name, version, now) for name, version in versions.items()],
     )
     moved_priors = None if priors is None else UsePriors(priors, versions)
     changes = [

@@ -268,10 +268,10 @@ _RESCORES: Migration = (
     """,
     """
     CREATE TABLE rescore_versions (
-        run_number INTEGER NOT NULL,
         namespace TEXT NOT NULL,
         score_version INTEGER NOT NULL,
-        PRIMARY KEY (run_number, namespace)
+        time INTEGER NOT NULL,
+        PRIMARY KEY (namespace, score_version)
     ) WITHOUT ROWID
     """,
     """

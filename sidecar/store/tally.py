@@ -191,7 +191,7 @@ def _session_agent(connection: sqlite3.Connection, namespace: str, session_key: 
             "SELECT agent_id FROM packets WHERE namespace = ? AND session_key = ? ORDER BY packet_key LIMIT 1",
             (namespace, session_key),
         ).fetchone()
-    return str(row[0])
+    return "" if row is None else str(row[0])
 
 
 def _packet_pairs(connection: sqlite3.Connection, packet_key: int) -> dict[int, SessionUse]:

@@ -45,6 +45,9 @@ def build(folder: Path, make_packet: MakePacket, count: int = 300) -> None:
             store.log_packet(make_packet(f"p{number}", {name: keys[name] for name in chosen}, session_id=f"{number}"))
             store.report(UseReport(f"p{number}", used_memory_ids=(chosen[0],)), NOW + number)
             store.rate("n", chosen[1], f"rater{number}", Rating.HELPFUL, "", NOW)
+        store.log_packet(make_packet("old", {"m0": keys["m0"]}, session_id="old", create_time=NOW - 1))
+        store.report(UseReport("old", used_memory_ids=("m0",)), NOW)
+        assert store.prune("n", NOW, None, NOW, lambda: None).packets == 1
         store.upsert("purged", [("x", {"content": "y", "tokens": 1})], NOW)
         store.purge_namespace("purged")
         store.ingest("n", Chunk("stream", 1, b"digest"), [("in", {"content": "z", "tokens": 1})], NOW, {})
