@@ -34,16 +34,13 @@ from sidecar.rpc.admin_service import AdminService, ServerFacts
 from sidecar.rpc.memory_service import MemoryService
 from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
+from sidecar.store import meta
 from sidecar.store.store import Store
 from sidecar.weights import PRESETS, Weights, WeightsHolder, make_weights
 
 logger = logging.getLogger(__name__)
 
-EMBEDDER = "embedder"
-"""The store's fact that names the embedder it was made with, as name@fingerprint:dimension."""
 PAGE = 1_000
-OF_REQUEST = "request"
-"""The version of weights that came with a request."""
 OF_REQUEST = "request"
 """The version of weights that came with a request."""
 
@@ -211,9 +208,9 @@ def _reserve(settings: Settings) -> ReserveSettings:
 def _settle_embedder(store: Store, embedder: Embedder) -> None:
     """A new store keeps the embedder that it is opened with; another is refused, for vectors of two do not compare."""
     current = f"{embedder.name}@{embedder.fingerprint}:{embedder.dimension}"
-    known = store.meta(EMBEDDER)
+    known = store.meta(meta.EMBEDDER)
     if known is None:
-        store.set_meta({EMBEDDER: current.encode()})
+        store.set_meta({meta.EMBEDDER: current.encode()})
     elif known.decode() != current:
         name = known.decode().partition("@")[0]
         raise EmbedderMismatchError(
