@@ -50,7 +50,7 @@ def translate(error: Exception) -> Exception:
 def damaged(what: str) -> StoreDamagedError:
     """The error for a database that does not hold together."""
     return StoreDamagedError(
-        f"memories.db is damaged ({' '.join(what.split())}); `memory-ranker check` says where. Restore a backup into an"
+        f"memories.db is damaged ({' '.join(what.split())}); `memory-ranker check` says where; restore a backup into an"
         " empty data folder, or save what can be read with `memory-ranker check --repair --into FOLDER`"
     )
 
