@@ -187,6 +187,10 @@ class Settings:
         default=0.6,
         metadata=_about(_number(0, 1), "least task fit of a reserved memory, as a share of the last ranked one's"),
     )
+    use_agent_session_cap: int = field(
+        default=20,
+        metadata=_about(_whole(1, 1_000_000), "sessions of one memory that one agent weighs at most", "sessions"),
+    )
     rescore_max_move: float = field(
         default=0.1, metadata=_about(_number(0, 1), "how far a rescore moves an importance at most in one run")
     )

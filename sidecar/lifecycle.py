@@ -93,6 +93,7 @@ class Sidecar:
             store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)
             undo.callback(store.close)
             _settle_embedder(store, embedder)
+            store.set_agent_sessions(settings.use_agent_session_cap)
             namespaces = Namespaces(store.load)
             priors = PriorsByVersion(store.use_priors())
             store.subscribe(priors.apply)

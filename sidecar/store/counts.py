@@ -16,7 +16,7 @@ from sidecar.domain import Micros, UseCounts
 from sidecar.store.merge import MILLION
 
 AGENT_SESSIONS = 20
-"""Most sessions of one memory that one agent weighs."""
+"""Most sessions of one memory that one agent weighs, unless the store's settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class AgentUse:
         )
 
 
-def total(agents: Iterable[AgentUse], last_use_time: Micros | None) -> UseCounts:
+def total(agents: Iterable[AgentUse], last_use_time: Micros | None, agent_sessions: int = AGENT_SESSIONS) -> UseCounts:
     """The counts of one memory over all agents; 0 <= used <= seen. In whatever order the agents come."""
-    most = AGENT_SESSIONS * MILLION
+    most = agent_sessions * MILLION
     used: list[float] = []
     seen: list[float] = []
     use_sessions = reported_sessions = 0

@@ -6,6 +6,8 @@ import json
 import sqlite3
 from collections.abc import Mapping
 
+from sidecar.store.counts import AGENT_SESSIONS
+
 SALT = "salt"
 """32 random bytes, made with the store: the secret of the draws for reserved slots."""
 
@@ -16,6 +18,7 @@ FIRST_SCORE_VERSION = "first_score_version"
 store goes back to an earlier state."""
 
 _INFERRED_PRECISION = "inferred_precision"
+_AGENT_SESSIONS = "agent_sessions"
 
 
 def get(connection: sqlite3.Connection, key: str) -> bytes | None:
@@ -27,6 +30,16 @@ def get(connection: sqlite3.Connection, key: str) -> bytes | None:
 def put(connection: sqlite3.Connection, key: str, value: bytes) -> None:
     """Sets the value."""
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def agent_sessions(connection: sqlite3.Connection) -> int:
+    """Most sessions of one memory that one agent weighs."""
+    return int(get(connection, _AGENT_SESSIONS) or AGENT_SESSIONS)
+
+
+def put_agent_sessions(connection: sqlite3.Connection, sessions: int) -> None:
+    """Sets it. All counts are others then."""
+    put(connection, _AGENT_SESSIONS, str(sessions).encode())
 
 
 def use_priors(connection: sqlite3.Connection) -> dict[str, tuple[float, float]]:

@@ -76,7 +76,7 @@ def read(connection: sqlite3.Connection, namespace: str) -> Feedback:
     ).fetchall()
     counts: dict[int, UseCounts] = {}
     for name in [namespace] if namespace else sorted({row[0] for row in rows}):
-        counts |= tally.build_counts(tally.read_counts(connection, name))
+        counts |= tally.build_counts(tally.read_counts(connection, name), meta.agent_sessions(connection))
     found = [
         ScoredMemory(row[0], row[1], row[2], row[3], row[4], row[5], row[6], counts.get(row[2], UseCounts()))
         for row in rows

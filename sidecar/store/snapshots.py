@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.domain import Memory, Micros, NamespaceState
-from sidecar.store import memories, tally
+from sidecar.store import memories, meta, tally
 from sidecar.store.rows import SELECT_MEMORY, Row, from_row
 
 
@@ -28,6 +28,7 @@ class StateRows:
     score_version: int
     memories: Sequence[Row]
     counts: Sequence[Row]
+    agent_sessions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,14 @@ def read_state(connection: sqlite3.Connection, namespace: str) -> StateRows:
         memories.score_version(connection, namespace),
         connection.execute(f"{SELECT_MEMORY} WHERE namespace = ? ORDER BY memory_key", (namespace,)).fetchall(),
         tally.read_counts(connection, namespace),
+        meta.agent_sessions(connection),
     )
 
 
 def build_state(namespace: str, rows: StateRows) -> NamespaceState:
     """Makes objects of the rows. Memories come in the order of their keys."""
     found = tuple(from_row(row) for row in rows.memories)
-    return NamespaceState(namespace, rows.score_version, found, tally.build_counts(rows.counts))
+    return NamespaceState(namespace, rows.score_version, found, tally.build_counts(rows.counts, rows.agent_sessions))
 
 
 def list_memories(connection: sqlite3.Connection, namespace: str, after: str, limit: int) -> list[Memory]:
@@ -83,6 +85,11 @@ def summary(connection: sqlite3.Connection, namespace: str) -> NamespaceSummary:
     if row is None:
         return NamespaceSummary(namespace, memories.score_version(connection, namespace), 0, 0)
     return NamespaceSummary(*row)
+
+
+def all_namespaces(connection: sqlite3.Connection) -> list[str]:
+    """The names of all namespaces."""
+    return [name for (name,) in connection.execute("SELECT namespace FROM namespaces ORDER BY namespace").fetchall()]
 
 
 def list_namespaces(connection: sqlite3.Connection, after: str, limit: int) -> list[NamespaceSummary]:

@@ -449,6 +449,19 @@ class Store:
 
         self._writer.submit(work, durable=True)
 
+    def set_agent_sessions(self, sessions: int) -> None:
+        """Sets how many sessions of a memory one agent weighs at most. If that is new, all namespaces move on. For the
+        start: who has loaded a namespace hears nothing of it."""
+
+        def work(db: Connection) -> Done[None]:
+            if meta.agent_sessions(db) != sessions:
+                meta.put_agent_sessions(db, sessions)
+                for namespace in snapshots.all_namespaces(db):
+                    memories.bump(db, namespace)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
     def use_priors(self) -> dict[str, tuple[float, float]]:
         """(mu, kappa) of the use rate by kind, as the last rescore left them; empty before the first."""
         with self._readers.snapshot() as db:

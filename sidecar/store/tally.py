@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from sidecar.domain import Channel, Micros, UseCounts
+from sidecar.store import meta
 from sidecar.store.counts import AgentUse, SessionUse, later, total
 from sidecar.store.merge import Merged, Report, merge
 from sidecar.store.rows import Row
@@ -87,7 +88,8 @@ def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -
         agent_id = agent_of[session_key]
         agents[key][agent_id] = agents[key][agent_id].plus(use.as_agent())
         last_use[key] = later(last_use.get(key), use.last_use_time)
-    return {key: total(of_memory.values(), last_use[key]) for key, of_memory in agents.items()}
+    most = meta.agent_sessions(connection)
+    return {key: total(of_memory.values(), last_use[key], most) for key, of_memory in agents.items()}
 
 
 def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]:
@@ -100,14 +102,14 @@ def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]
     ).fetchall()
 
 
-def build_counts(rows: Iterable[Row]) -> dict[int, UseCounts]:
-    """The counts by memory key from the rows of `read_counts`."""
+def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCounts]:
+    """The counts by memory key from the rows of `read_counts`, where an agent weighs so many sessions at most."""
     agents: dict[int, list[AgentUse]] = defaultdict(list)
     last_use: dict[int, Micros | None] = {}
     for key, *sums, last_use_time in rows:
         agents[key].append(AgentUse(*sums))
         last_use[key] = last_use_time
-    return {key: total(of_memory, last_use[key]) for key, of_memory in agents.items()}
+    return {key: total(of_memory, last_use[key], agent_sessions) for key, of_memory in agents.items()}
 
 
 def _move(
@@ -162,7 +164,7 @@ def _counts(connection: sqlite3.Connection, key: int) -> UseCounts:
     (last_use_time,) = connection.execute(
         "SELECT MAX(last_use_time) FROM session_uses WHERE memory_key = ?", (key,)
     ).fetchone()
-    return total((AgentUse(*row) for row in rows), last_use_time)
+    return total((AgentUse(*row) for row in rows), last_use_time, meta.agent_sessions(connection))
 
 
 def _session_use(connection: sqlite3.Connection, namespace: str, session_key: str, key: int) -> SessionUse:
