@@ -83,7 +83,7 @@ class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
         older_than = None
         if request.HasField("older_than"):
             age = read_duration(bad, "older_than", request.older_than)
-            if 0 < age < self._keep:
+            if not bad.found and age < self._keep:
                 days = age / DAY
                 bad.add(
                     "older_than",

@@ -16,7 +16,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
 
-from sidecar.domain import SECOND, Micros
+from sidecar.domain import DAY, SECOND, Micros
 from sidecar.errors import Violations
 
 NAMESPACE_BYTES = 128
@@ -28,6 +28,8 @@ METADATA_DEPTH = 16
 # 1900-01-01 and 2201-01-01, in seconds since 1970-01-01 UTC.
 FIRST_SECOND = -2_208_988_800
 END_SECOND = 7_289_654_400
+
+LONGEST_DURATION: Micros = 365_250 * DAY
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp"})
 # Letters and symbols by category, and yet nothing to see: Hangul fillers, the blank Braille pattern.
@@ -114,10 +116,12 @@ def read_vector(bad: Violations, path: str, data: bytes, dimension: int) -> NDAr
 
 
 def read_duration(bad: Violations, path: str, message: Duration) -> Micros:
-    """A length of time above 0, in microseconds."""
+    """A length of time above 0, in microseconds; one that is out of bounds is noted, and stands as 1."""
     micros: Micros = message.seconds * SECOND + message.nanos // 1000
-    if micros <= 0:
-        bad.add(path, f"is {message.seconds + message.nanos / 1e9:g} s; must be above 0")
+    if not 0 < micros <= LONGEST_DURATION:
+        years = LONGEST_DURATION / DAY / 365.25
+        bad.add(path, f"is {message.seconds:,} s; must be above 0 and at most {years:,.0f} years")
+        return 1
     return micros
 
 

@@ -47,3 +47,17 @@ def test_a_slip_purges_nothing(client: Client, namespace: str) -> None:
         with pytest.raises(Exception, match="namespace"):
             stub.PurgeNamespace(request)
     assert len(list(client.list(namespace))) == 1
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 315_576_000_000, -(2**62), 2**62])
+def test_a_length_of_time_has_bounds(client: Client, namespace: str, seconds: int) -> None:
+    """Above 0, and no longer than a time that the store can hold."""
+    stub = client._admin
+    asked = admin_pb2.PruneRequest(namespace=namespace)
+    asked.older_than.seconds = seconds
+    with pytest.raises(Exception, match="older_than"):
+        stub.Prune(asked)
+    audit = admin_pb2.AuditRequest(namespace=namespace)
+    audit.window.seconds = seconds
+    with pytest.raises(Exception, match="window"):
+        stub.Audit(audit)
