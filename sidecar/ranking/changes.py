@@ -100,7 +100,7 @@ class Case:
         wanted = occasion.request.filter if wanted is None else wanted
         allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
         superseded = occasion.snapshot.superseded_at(occasion.as_of_time, columns, unlinked)
-        codes = gate_codes(columns, allowed, superseded, occasion.as_of_time)
+        codes = gate_codes(columns, allowed, superseded, occasion.as_of_time, occasion.request.as_of_time)
         return replace(occasion.scored, columns=columns, codes=codes)
 
     def _with_column(self, name: str, value: Any) -> Columns:

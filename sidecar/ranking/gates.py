@@ -25,19 +25,28 @@ GATES: tuple[LeftOutReason, ...] = (
 
 
 def gate_codes(
-    columns: Columns, allowed: NDArray[np.bool_] | None, superseded: NDArray[np.bool_], as_of: Micros
+    columns: Columns,
+    allowed: NDArray[np.bool_] | None,
+    superseded: NDArray[np.bool_],
+    as_of: Micros,
+    known_until: Micros | None = None,
 ) -> NDArray[np.int8]:
     """The first gate that stops each row, shape (n,): PASSED, or an index into GATES from 1; -1 for tombstones.
 
-    `allowed` is the request's filter (None lets all pass); `superseded` is resolved at `as_of`.
+    `allowed` is the request's filter (None lets all pass); `superseded` is resolved at `as_of`. What was learned after
+    `known_until` is not yet valid; None where ranking is for now: a time ahead of now is that of a clock that stepped
+    back.
     """
     codes = np.zeros(len(columns), dtype=np.int8)
+    not_yet = columns.valid_from_time > as_of
+    if known_until is not None:
+        not_yet |= columns.create_time > known_until
     stops = (
         ~allowed if allowed is not None else None,
         columns.suppressed,
         columns.unhelpful > 0,
         (columns.valid_until_time != NO_TIME) & (columns.valid_until_time <= as_of),
-        columns.valid_from_time > as_of,
+        not_yet,
         superseded,
     )
     for code in range(len(GATES), 0, -1):  # from the last to the first, so that the first one stays

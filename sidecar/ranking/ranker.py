@@ -129,8 +129,11 @@ class Ranker:
         self._salt = store.salt
         self._priors = priors or PriorsByVersion(store.use_priors())
 
-    def rank(self, request: RankRequest, check: Callable[[], None]) -> RankAnswer:
-        """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed.
+    def rank(
+        self, request: RankRequest, check: Callable[[], None], vet: Callable[[RankAnswer], None] = lambda _: None
+    ) -> RankAnswer:
+        """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed; `vet` may refuse
+        an answer that cannot be sent, before it is logged as served.
 
         Raises InvalidRequestError, UnknownWeightsError, RequestIdReusedError, DeadlineExceededError.
         """
@@ -142,6 +145,7 @@ class Ranker:
                 return self._again(request, known)
         occasion = self.prepare(request, check)
         answer = self._answer(occasion, "" if request.dry_run else self._new_packet_id())
+        vet(answer)
         check()
         if request.dry_run:
             return answer
@@ -161,9 +165,10 @@ class Ranker:
         return answer
 
     def replay(self, namespace: str, packet_id: str) -> RankAnswer:
-        """A packet as it was logged, with each memory as it is now; of one deleted since, only the id is left."""
+        """A packet as it was logged, with each memory as it is now; of one that was deleted since, or has grown beyond
+        the tokens that were charged for it, only the id is left."""
         packet = self._store.get_packet(namespace, packet_id).packet
-        return self._as_logged(packet, self._namespaces.get(namespace), None)
+        return self._as_logged(packet, self._namespaces.get(namespace), None, 0)
 
     def snapshot(self, namespace: str) -> Snapshot:
         """The namespace as it is now."""
@@ -175,14 +180,17 @@ class Ranker:
         packet = self._store.get_packet(request.namespace, known.response.decode()).packet
         own = request.candidates
         snapshot = self._namespaces.get(request.namespace) if own is None else snapshot_of(own)
-        return self._as_logged(packet, snapshot, request.explicit_weights)
+        return self._as_logged(packet, snapshot, request.explicit_weights, _wrapper_tokens(request))
 
-    def _as_logged(self, packet: Packet, snapshot: Snapshot, weights: Weights | None) -> RankAnswer:
+    def _as_logged(
+        self, packet: Packet, snapshot: Snapshot, weights: Weights | None, wrapper_tokens: int
+    ) -> RankAnswer:
         memories = {}
         for item in packet.items:
             row = snapshot.row_of_id.get(item.memory_id)
             memory = snapshot.memories[row] if row is not None else None
-            if memory is None or memory.key != item.memory_key:
+            if memory is None or memory.key != item.memory_key or memory.tokens + wrapper_tokens > item.tokens:
+                # Deleted since; or rewritten, and longer than what the packet's budget was charged for.
                 memory = Memory(id=item.memory_id, content="", kind="")
             memories[item.memory_key] = memory
         if weights is None:
@@ -230,9 +238,8 @@ class Ranker:
             variants=weights.variants,
         )
         allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
-        codes = gate_codes(snapshot.columns, allowed, snapshot.superseded_at(as_of), as_of)
-        wrapper = count_tokens(request.item_wrapper) if request.item_wrapper else 0
-        scored = score(view, codes, weights, wrapper)
+        codes = gate_codes(snapshot.columns, allowed, snapshot.superseded_at(as_of), as_of, request.as_of_time)
+        scored = score(view, codes, weights, _wrapper_tokens(request))
         check()
         return Occasion(request, snapshot, scored, weights, as_of, tuple(degradations))
 
@@ -340,3 +347,7 @@ def _log_rows(
         for row in undrawn
     )
     return items, pool
+
+
+def _wrapper_tokens(request: RankRequest) -> int:
+    return count_tokens(request.item_wrapper) if request.item_wrapper else 0

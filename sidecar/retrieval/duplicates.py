@@ -1,9 +1,9 @@
-"""Near-duplicates in any script: the same text but for case, punctuation, spacing, Unicode form or a small addition.
+"""Near-duplicates in any script: the same text but for case, accents, punctuation, spacing, Unicode form or a bit more.
 
 Two texts are near-duplicates if the sets of their character trigrams have a Jaccard similarity of THRESHOLD or more,
-and nothing in them speaks against it: their tokens with digits are the same (`limit 500` and `limit 600` are two
-facts), so are their negations, and no word of the one stands where the other has another word (`enabled`, `disabled`);
-one may say a little more than the other.
+and nothing in them speaks against it: the shorter one's words stand in the longer one in the same order (so that one
+may say a little more, but nothing else: `enabled` is not `disabled`, Kim not Tim), and their tokens with digits and
+their negations are the same. To hide a fact is worse than to show it twice: where in doubt, two texts differ.
 
 A bitmap of hashed trigrams rejects most pairs at once, and never a near-duplicate: every bit that differs stands for at
 least one trigram that only one of the texts has.
@@ -22,7 +22,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.retrieval.tokenizer import WORD, is_stop_word, normalize
+from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
@@ -33,7 +33,9 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbour
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
 _COMPARED = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "So"))
 """Categories of the characters that say something: letters, their marks, numbers, and pictures."""
-_WORDS = re.compile(WORD)
+_TATWEEL = "\u0640"
+# In scripts without spaces every character is a word of its own; signs that code and formulas turn on are words, too.
+_PIECES = re.compile(rf"(?P<unspaced>{UNSPACED})|{WORD}|[+*/<>=!#%&|^~@$-]")
 _NEGATING_WORDS = frozenset(
     (
         "not no never none nothing without cannot nor nicht kein keine keinen keiner nie ohne ne pas jamais sans ni "
@@ -44,9 +46,6 @@ _NEGATING_WORDS = frozenset(
 _CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
 # Of scripts without spaces, and of Korean, whose negations stand inside a word.
 _NEGATING_PARTS = re.compile("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
-SHORTEST_TYPO = 5
-"""Letters. A word of as many with one letter more, less or other is mistyped; a shorter one is another word."""
-_DIGIT = re.compile(r"\d")
 _NUMBERED = re.compile(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
 
 
@@ -71,8 +70,8 @@ class Fingerprint:
     bitmap: NDArray[np.uint64]
     """BITMAP_BITS bits."""
     numbers: tuple[str, ...]
-    words: frozenset[str] = frozenset()
-    """Words of scripts with spaces, without stop words and numbers."""
+    pieces: tuple[str, ...] = ()
+    """Words in their order; characters in scripts without spaces; and signs."""
     negating_words: tuple[str, ...] = ()
     negating_parts: tuple[str, ...] = ()
     whole: str = ""
@@ -80,8 +79,8 @@ class Fingerprint:
     @staticmethod
     def of(text: str) -> Fingerprint:
         """Reads a text, in linear time."""
-        folded = unicodedata.normalize("NFKC", normalize(text).casefold())
-        numbers = tuple(sorted(map(_ascii_digits, _NUMBERED.findall(folded))))
+        folded = _ascii_digits(fold(unicodedata.normalize("NFKC", normalize(text))).replace(_TATWEEL, ""))
+        numbers = tuple(sorted(_NUMBERED.findall(folded)))
         # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
         normal = folded.translate(_KEEP)
         if len(normal) < 3:
@@ -90,13 +89,13 @@ class Fingerprint:
         codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
         # A code point has 21 bits: three of them fit without loss.
         trigrams = np.unique(codes[:-2] << np.uint64(42) | codes[1:-1] << np.uint64(21) | codes[2:])
-        words = _WORDS.findall(folded)
-        negations = [word for word in words if word in _NEGATING_WORDS] + _CONTRACTED_NOT.findall(folded)
+        pieces = _pieces(folded)
+        negations = [word for word in pieces if word in _NEGATING_WORDS] + _CONTRACTED_NOT.findall(folded)
         return Fingerprint(
             trigrams=trigrams,
             bitmap=_bitmap_of((trigrams * _MIXER) >> _BITMAP_SHIFT),
             numbers=numbers,
-            words=frozenset(word for word in words if not (is_stop_word(word) or _DIGIT.search(word))),
+            pieces=tuple(pieces),
             negating_words=tuple(sorted(negations)),
             negating_parts=tuple(sorted(_NEGATING_PARTS.findall(folded))),
         )
@@ -156,21 +155,28 @@ def _bitmap_of(bits: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _contradicts(a: Fingerprint, b: Fingerprint) -> bool:
-    """True if only one text negates, or one has a word where the other has another, mistyped ones aside."""
-    if 2 * len(a.words & b.words) < min(len(a.words), len(b.words)):
-        return False  # the spaces stand elsewhere, and words cannot be compared
-    fewer, more = sorted((a.words - b.words, b.words - a.words), key=len)
-    swapped = not all(any(_is_mistyped(word, other) for other in more) for word in fewer)
-    return swapped or a.negating_words != b.negating_words
+    """True if one says something in place of what the other says, or only one negates."""
+    shorter, longer = sorted((a.pieces, b.pieces), key=len)
+    if 2 * len(set(shorter) & set(longer)) < len(set(shorter)):
+        # The spaces stand elsewhere: words cannot be compared, but letters can.
+        return not _stands_in(*sorted(("".join(a.pieces), "".join(b.pieces)), key=len))
+    return a.negating_words != b.negating_words or not _stands_in(shorter, longer)
 
 
-def _is_mistyped(a: str, b: str) -> bool:
-    """True if one letter was left out, added or changed, in words that are long enough."""
-    short, long = sorted((a, b), key=len)
-    if len(long) < SHORTEST_TYPO or len(long) - len(short) > 1:
-        return False
-    start = next((i for i, (x, y) in enumerate(zip(short, long, strict=False)) if x != y), len(short))
-    return short[start:] == long[start + 1 :] if len(short) < len(long) else short[start + 1 :] == long[start + 1 :]
+def _stands_in(shorter: Sequence[str], longer: Sequence[str]) -> bool:
+    """True if all of the shorter one is in the longer one, in the same order."""
+    rest = iter(longer)
+    return all(piece in rest for piece in shorter)
+
+
+def _pieces(folded: str) -> list[str]:
+    pieces: list[str] = []
+    for match in _PIECES.finditer(folded):
+        if match["unspaced"]:
+            pieces.extend(match[0])
+        else:
+            pieces.append(match[0])
+    return pieces
 
 
 class Fingerprints:

@@ -15,7 +15,7 @@ from sidecar.errors import AnswerTooLargeError, Violations
 from sidecar.feedback.matching import PRIOR
 from sidecar.feedback.output import find_output, reports_of
 from sidecar.ranking.explain import explain_miss
-from sidecar.ranking.ranker import Ranker
+from sidecar.ranking.ranker import RankAnswer, Ranker
 from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import (
@@ -52,7 +52,13 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
     def Rank(self, request: ranker_pb2.RankRequest, context: grpc.ServicerContext) -> ranker_pb2.RankResponse:
         """The packet is committed before it is sent."""
         asked = read_rank(request, self._dimension, self._clock())
-        return self._fitting(write_rank(self._ranker.rank(asked, deadline_check(context)), request.explain))
+
+        def vet(answer: RankAnswer) -> None:
+            # At most four bytes a character: most answers need not be made to know that they fit.
+            if 4 * sum(len(memory.content) for memory in answer.memories.values()) > self._max_bytes // 2:
+                self._fitting(write_rank(answer, request.explain))
+
+        return self._fitting(write_rank(self._ranker.rank(asked, deadline_check(context), vet), request.explain))
 
     def ReportUse(
         self, request: feedback_pb2.ReportUseRequest, context: grpc.ServicerContext

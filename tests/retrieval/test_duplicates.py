@@ -31,14 +31,13 @@ def same(a: str, b: str) -> bool:
 
 @pytest.mark.parametrize("text", SENTENCES)
 def test_forms_and_small_edits_of_a_sentence_are_found_in_every_script(text: str) -> None:
-    """Case, punctuation, spacing, Unicode form, width and one changed character leave a sentence the same."""
+    """Case, punctuation, spacing, Unicode form and width leave a sentence the same."""
     for variant in (
         text.upper(),
         f"  {text}!!  ",
         f"«{text}»…".replace(" ", " \n\t"),
         unicodedata.normalize("NFD", text),
         unicodedata.normalize("NFKD", text),
-        text[:-2] + text[-1],
         text + " ok" * (len(text) > 40),
         text.replace(" ", ""),
         " ".join(text),
@@ -80,6 +79,19 @@ def test_other_numbers_are_other_facts(a: str, b: str) -> None:
         ("Maria doesn't like the new dashboard layout", "Maria does like the new dashboard layout"),
         ("The production signing key is rotated by Kim", "The production signing key is rotated by Tim"),
         ("The deploy key is valid for this repository", "The deploy key is invalid for this repository"),
+        ("turn the flag on for tenants in production", "turn the flag off for tenants in production"),
+        ("We use C++ for the parser here", "We use C# for the parser here"),
+        ("if (retries == max) return fail", "if (retries != max) return fail"),
+        ("the total is a = b + c for every row", "the total is a = b - c for every row"),
+        ("Use plan A for the cut-over of the booking bus", "Use plan B for the cut-over of the booking bus"),
+        ("Martin owns the invoice pipeline", "Martina owns the invoice pipeline"),
+        ("he approves the release train on Mondays", "she approves the release train on Mondays"),
+        ("Maria reviews the code of Tomas", "Tomas reviews the code of Maria"),
+        ("デプロイの前に必ずワーカーを停止する", "デプロイの後に必ずワーカーを停止する"),
+        ("タイムアウトは三十秒に設定する", "タイムアウトは五十秒に設定する"),
+        ("发布之前先通知甲方的负责人", "发布之前先通知乙方的负责人"),
+        ("แจ้งทีมเอก่อนปล่อยเวอร์ชันใหม่", "แจ้งทีมบีก่อนปล่อยเวอร์ชันใหม่"),
+        ("Palvelu käynnistetään yöllä uudelleen", "Palvelu ei käynnistetä yöllä uudelleen"),
         ("Der Zugang zum Archiv ist nicht gesperrt", "Der Zugang zum Archiv ist gesperrt"),
         ("这个服务在生产环境里可以重启", "这个服务在生产环境里不可以重启"),
         ("このサービスは本番環境で再起動できる", "このサービスは本番環境で再起動できない"),
@@ -96,11 +108,16 @@ def test_a_contradiction_is_not_the_same(a: str, b: str) -> None:
     [
         ("The deploy script lives in the tools folder", "Deploy script lives in tools folder."),
         ("Deploys run on Friday at noon, after the review", "Deploys run on Friday at noon, after the review (again)"),
-        ("We always receive the webhook twice from them", "We always receve the webhook twice from them"),
+        ("يجب الانتظار ثلاثين دقيقة قبل النشر", "يَجِبُ الِانْتِظَارُ ثَلَاثِينَ دَقِيقَةً قَبْلَ النَّشْرِ"),
+        ("يجب الانتظار قبل النشر دائما", "يجـــب الانتظار قبل النشـــر دائما"),
+        ("שלום לכולם מחר בבוקר נפרסם", "שלום לכולם מחר בבוקר נפרסם".replace("ו", "ו\u05b9").replace("ל", "ל\u05b8")),
+        ("Η ανάπτυξη χρειάζεται έγκριση από δύο", "Η αναπτυξη χρειαζεται εγκριση απο δυο"),
+        ("Ещё раз проверить лимиты перед деплоем", "Еще раз проверить лимиты перед деплоем"),
+        ("انتظر 30 دقيقة قبل النشر", "انتظر ٣٠ دقيقة قبل النشر"),
     ],
 )
 def test_a_small_addition_is_the_same(a: str, b: str) -> None:
-    """Stop words, a word more and a letter less change nothing."""
+    """Articles, a word more, accents, vowel signs and the form of digits change nothing."""
     assert same(a, b)
 
 

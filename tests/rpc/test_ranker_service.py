@@ -430,3 +430,31 @@ def test_an_answer_that_outgrows_a_message_says_what_to_do(
     error = refused("rank", namespace, "x", max_items=200)
     assert (error.code, error.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "ANSWER_TOO_LARGE")
     assert "4,194,304" in error.message
+    assert client.status(namespace).namespace.packet_count == 0, "what could not be sent was not served"
+
+
+def test_a_retry_after_a_rewrite_keeps_the_budget(client: Client, namespace: str) -> None:
+    """A memory that has grown since the packet was made stands in the retried answer by its id alone."""
+    client.upsert(namespace, [{"id": "a", "content": "deploy short"}])
+    first = client.rank(namespace, "deploy", token_budget=20, request_id="q")
+    client.upsert(namespace, [{"id": "a", "content": "deploy long " * 300}])
+    again = client.rank(namespace, "deploy", token_budget=20, request_id="q")
+    assert (again.packet_id, again.tokens_used) == (first.packet_id, first.tokens_used)
+    assert [(item.memory.id, item.memory.content) for item in again.items] == [("a", "")]
+
+
+def test_a_past_time_does_not_know_what_was_learned_later(client: Client, namespace: str) -> None:
+    """With as_of_time, memories learned after it are not yet valid; without, a time ahead of the clock is age 0."""
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    client.upsert(
+        namespace,
+        [
+            {"id": "old", "content": "the ferry leaves at nine", "create_time": now - 60 * day},
+            {"id": "new", "content": "the ferry leaves at ten", "create_time": now},
+            {"id": "ahead", "content": "the ferry leaves at noon", "create_time": now + 2 * day},
+        ],
+    )
+    past = client.rank(namespace, "when does the ferry leave?", as_of_time=now - 30 * day)
+    assert [item.memory.id for item in past.items] == ["old"]
+    present = client.rank(namespace, "when does the ferry leave?")
+    assert {item.memory.id for item in present.items} == {"old", "new", "ahead"}
