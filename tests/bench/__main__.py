@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -86,33 +86,26 @@ def show(words: str) -> None:
         print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
 
 
-def _caller(listen: str, method: str, tasks: list[str], seconds: float, counted: multiprocessing.Queue[int]) -> None:
-    """Calls as often as it can; counts."""
-    with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        call = channel.unary_unary(
-            method,
-            request_serializer=ranker_pb2.RankRequest.SerializeToString,
-            response_deserializer=ranker_pb2.RankResponse.FromString,
-        )
-        done, asked = 0, cycle(tasks)
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            call(ranker_pb2.RankRequest(namespace=NAMESPACE, task=next(asked), max_items=20), timeout=30)
-            done += 1
-        counted.put(done)
-
-
-def throughput(listen: str, method: str, tasks: list[str], seconds: float, callers: int = 8) -> float:
+def throughput(listen: str, method: str, seconds: float, callers: int = 8) -> float:
     """Calls a second of that many processes at once."""
-    spawn = multiprocessing.get_context("spawn")
-    counted: multiprocessing.Queue[int] = spawn.Queue()
-    processes = [spawn.Process(target=_caller, args=(listen, method, tasks, seconds, counted)) for _ in range(callers)]
+    command = [sys.executable, "-m", "tests.bench.caller", listen, method, NAMESPACE, str(seconds)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(callers)
+    ]
     for process in processes:
-        process.start()
-    total = sum(counted.get() for _ in processes)
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            raise RuntimeError("a caller did not start; its error stands above")
+    results = [process.communicate(timeout=seconds + 120)[0] for process in _started(processes)]
+    return sum(map(int, results)) / seconds
+
+
+def _started(processes: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
     for process in processes:
-        process.join()
-    return total / seconds
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return processes
 
 
 def fsync_call(folder: Path) -> Callable[[], None]:
@@ -132,7 +125,7 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
     with (
         servers.short_folder() as folder,
         servers.server(folder) as (listen, process),
-        Client(listen) as client,
+        Client(listen, timeout=60) as client,
         grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel,
     ):
         rate = fill(client, 10_000)
@@ -165,8 +158,8 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         yield bounded("resident_10k", servers.resident_bytes(process) / 2**20, "MiB")
         with servers.echo_server(folder, rank().SerializeToString()) as echo:
             method = "/memoryranker.v1.RankerService/Rank"
-            ranks = throughput(listen, method, tasks, seconds)
-            echoes = throughput(echo, servers.ECHO, tasks, seconds)
+            ranks = throughput(listen, method, seconds)
+            echoes = throughput(echo, servers.ECHO, seconds)
             yield bounded("rank_8_callers_ratio", ranks / echoes, "x 20-item echo", least=bounds["callers"])
             yield bounded("rank_8_callers", ranks, "calls/s")
 
@@ -174,7 +167,7 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
 def measure_start(count: int, most_seconds: float) -> Iterator[Row]:
     """How long a start over a full store takes, and what stays resident."""
     with servers.short_folder() as folder:
-        with servers.server(folder) as (listen, _), Client(listen) as client:
+        with servers.server(folder) as (listen, _), Client(listen, timeout=60) as client:
             fill(client, count, vectors=client.status().dimension)
         bare = min(servers.seconds_of_bare_imports() for _ in range(3))
         seconds, resident = servers.seconds_to_serving(folder)
