@@ -10,19 +10,14 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sidecar.config import Settings
 from sidecar.domain import DAY, Micros
-from sidecar.errors import (
-    EmbedderMismatchError,
-    InvalidRequestError,
-    SettingsError,
-    UnknownWeightsError,
-)
+from sidecar.errors import EmbedderMismatchError
 from sidecar.feedback.rescore import Rescorer
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
@@ -36,13 +31,11 @@ from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
 from sidecar.store import meta
 from sidecar.store.store import Store
-from sidecar.weights import PRESETS, Weights, WeightsHolder, make_weights
+from sidecar.weights.settled import settled_weights
 
 logger = logging.getLogger(__name__)
 
 PAGE = 1_000
-OF_REQUEST = "request"
-"""The version of weights that came with a request."""
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -86,7 +79,7 @@ class Sidecar:
         """
         settings, start_time = self._settings, self._clock()
         with ExitStack() as undo:
-            weights = _weights(settings)
+            weights = settled_weights(settings)
             embedder = self._make_embedder(settings.embedder)
             self._server = server = Server(settings)
             undo.callback(server.close)
@@ -168,31 +161,6 @@ def run(settings: Settings) -> None:
         stop.wait()
         logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
     logger.info("stopped")
-
-
-def _weights(settings: Settings) -> WeightsHolder:
-    """The shipped weights and those of the settings file, with the active ones chosen."""
-    own = {name: _own(name, table) for name, table in settings.presets.items()}
-    try:
-        return WeightsHolder(settings.weights, own)
-    except UnknownWeightsError as error:
-        raise SettingsError(error.message) from error
-
-
-def _own(name: str, table: Mapping[str, Any]) -> Weights:
-    if name in PRESETS or name == OF_REQUEST:
-        raise SettingsError(f"weights.{name}: the name is taken by weights that are shipped; choose another")
-    try:
-        return make_weights(
-            name,
-            table.get("features", {}),
-            caps=table.get("caps"),
-            use_family_cap=table.get("use_family_cap"),
-            half_life_days=table.get("half_life_days"),
-            path=f"weights.{name}",
-        )
-    except InvalidRequestError as error:
-        raise SettingsError("; ".join(f"{each.field} {each.description}" for each in error.violations)) from error
 
 
 def _reserve(settings: Settings) -> ReserveSettings:

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,11 +38,18 @@ def home() -> Iterator[dict[str, str]]:
 @pytest.fixture
 def served(home: dict[str, str]) -> Iterator[dict[str, str]]:
     """The same, with the README's server running and ready."""
+    with serving(home):
+        yield home
+
+
+@contextmanager
+def serving(home: dict[str, str]) -> Iterator[Client]:
+    """The README's server, and a client of it."""
     server = subprocess.Popen(SERVE, shell=True, env=home, cwd=home["HOME"], start_new_session=True)
     try:
         with Client(f"unix:{home['HOME']}/memory-ranker.sock", timeout=60, wait_for_ready=True) as client:
             client.status()
-        yield home
+            yield client
     finally:
         os.killpg(server.pid, 15)
         server.wait(timeout=30)
@@ -74,7 +83,7 @@ def test_the_python_works(served: dict[str, str]) -> None:
 
 
 def test_the_weights_of_the_settings_file_serve(home: dict[str, str]) -> None:
-    """The TOML block is a settings file that the command line takes."""
+    """The TOML block is a settings file that the command line takes, and its weights rank on the server."""
     (toml,) = [text for language, text in BLOCKS if language == "toml"]
     file = Path(home["HOME"]) / "config.toml"
     file.write_text(toml, encoding="utf-8")
@@ -82,6 +91,13 @@ def test_the_weights_of_the_settings_file_serve(home: dict[str, str]) -> None:
     shown = subprocess.run(command, env={**home, "MEMORY_RANKER_CONFIG": str(file)}, capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     assert '"mine"' in shown.stdout
+    with serving({**home, "MEMORY_RANKER_CONFIG": str(file)}) as client:
+        client.upsert("trial", [{"id": "m1", "content": "the ferry leaves at nine"}])
+        packet = client.rank("trial", "when does the ferry leave", weights="mine", explain="full")
+        assert [item.memory.id for item in packet.items] == ["m1"]
+        assert packet.model_version == "mine"
+        for kind, days in tomllib.loads(toml)["weights"]["mine"]["half_life_days"].items():
+            assert packet.weights.half_life_days[kind] == days
 
 
 def test_links_lead_somewhere() -> None:

@@ -83,7 +83,18 @@ def config(_: bool, as_json: bool, defaults: bool, file: Path | None, **flags: A
         click.echo(template())
         return
     found = resolved(file, flags)
+    _check_weights(found)
     click.echo(found.as_json() if as_json else found.as_text())
+
+
+def _check_weights(found: Resolved) -> None:
+    """Refuses the weights that `serve` would refuse, in its words."""
+    from sidecar.weights.settled import settled_weights  # here, for it takes its time and `config` alone needs it
+
+    try:
+        settled_weights(found.settings)
+    except SettingsError as error:
+        raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
 
 
 def template() -> str:

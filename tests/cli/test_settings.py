@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from sidecar.cli.group import cli
 from sidecar.cli.settings import template
 from sidecar.config import FIELDS, resolve
+from sidecar.errors import SettingsError
+from sidecar.lifecycle import Sidecar
 
 
 @pytest.fixture
@@ -69,3 +71,29 @@ def test_a_wrong_variable_is_told_by_name(home: Path, monkeypatch: pytest.Monkey
     result = CliRunner().invoke(cli, ["status"])
     assert result.exit_code == 2
     assert "did you mean 'MEMORY_RANKER_THREADS'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[weights.mine]\nfeatures = {lexical = 0.5, sematic = 0.3}\n", "weights.mine.features.sematic"),
+        (
+            "[weights.mine]\nfeatures = {lexical = 0.5}\nhalf_life_days = {fact = -1}\n",
+            "weights.mine.half_life_days.fact",
+        ),
+        ("[weights.mine]\nfeatures = {lexical = 0.9, semantic = 0.9}\n", "weights.mine.features"),
+        ("[weights.default]\nfeatures = {lexical = 0.5}\n", "weights.default: the name is taken"),
+        ("[weights]\nactive = 'nope'\n", "none named 'nope'"),
+    ],
+)
+def test_weights_that_would_not_serve_are_refused_in_the_words_of_the_server(home: Path, text: str, says: str) -> None:
+    """`config` says what `serve` would, with the same exit code."""
+    file = home / "config.toml"
+    file.write_text(text)
+    for form in ("--print", "--json"):
+        refused = CliRunner().invoke(cli, ["config", form, "--config", str(file)])
+        assert refused.exit_code == 2
+        assert says in refused.stderr
+    with pytest.raises(SettingsError) as caught:
+        Sidecar(resolve({"data": str(home / "data")}, {"HOME": str(home)}, file).settings).open()
+    assert caught.value.message in refused.stderr
