@@ -38,3 +38,14 @@ def test_it_never_reads_more_than_both_ends(piece: str, times: int) -> None:
     task = piece * times
     if is_too_long(task):
         assert len(both_ends(task)) <= HEAD_CHARS + TAIL_CHARS + 1
+
+
+def test_an_encoded_file_does_not_drown_what_is_said_beside_it() -> None:
+    """Of what is no word the beginning is read; text of a script without spaces is read as it is."""
+    blob = "x" * 200_000
+    assert both_ends(f"Send this to Ann {blob} when the ferry leaves").splitlines() == [
+        f"Send this to Ann {blob[:16]}",
+        f"{blob[:16]} when the ferry leaves",
+    ]
+    chinese = "渡轮什么时候出发" * 5_000
+    assert both_ends(chinese) == f"{chinese[:HEAD_CHARS]}\n{chinese[-TAIL_CHARS:]}"
