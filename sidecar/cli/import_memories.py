@@ -14,7 +14,7 @@ from sidecar.cli.import_files import Reading, Source, count, find
 from sidecar.cli.import_stream import Found, LogLines
 from sidecar.cli.import_tally import MOST_SHOWN, Tally, show, show_look
 from sidecar.formats.detect import FORMATS
-from sidecar.formats.items import Problem
+from sidecar.formats.items import Problem, unsaid_words
 from sidecar.formats.mapping import parse_maps
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def import_memories(
     if reading.aside:
         names = ", ".join(f"{name} ({times})" for name, times in sorted(reading.aside.items()))
         tally.notes.append((None, Problem(0, "", f"left aside, as no --map takes them: {names}")))
+    if tally.unsaid and (dry_run or tally.counts["updated"] or tally.counts["unchanged"]):
+        tally.notes.append((None, Problem(0, "", unsaid_words(tally.unsaid))))
     tally.refused.sort(key=lambda each: (sources.index(each[0]), each[1].place))
     if dry_run:
         show_look(connection, tally, shown, total, len(log))

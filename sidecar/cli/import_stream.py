@@ -90,6 +90,8 @@ class Found:
                 continue
             self._where[message.id] = source, item.place
             self._order.append(message.id)
+            for name in item.unsaid:
+                self.tally.unsaid[name] = self.tally.unsaid.get(name, 0) + 1
             yield message
 
     def refuse(self, position: int, words: str) -> None:

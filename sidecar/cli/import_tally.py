@@ -25,6 +25,7 @@ class Tally:
     log: dict[str, int] = field(default_factory=lambda: {"imported": 0, "known": 0})
     refused: list[tuple[Source, Problem]] = field(default_factory=list)
     notes: list[tuple[Source | None, Problem]] = field(default_factory=list)
+    unsaid: dict[str, int] = field(default_factory=dict)
     score_version: int = 0
 
     @property
@@ -61,7 +62,8 @@ def show(connection: Connection, tally: Tally) -> None:
     click.echo(", ".join(f"{number} {name}" for name, number in tally.counts.items()))
     if any(tally.log.values()):
         click.echo(f"log: {tally.log['imported']} rows new, {tally.log['known']} there already")
-    _tell(tally, "did not go in; the rest is in.")
+    rest = "the rest is in" if len(tally.refused) < tally.total else "nothing is in"
+    _tell(tally, f"did not go in; {rest}.")
 
 
 def _told(tally: Tally) -> dict[str, Any]:

@@ -37,7 +37,7 @@ MEMORY_FLAGS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "relevance": ("--relevance", {**_UNIT, "help": "Your own search score for it."}),
     "importance_override": ("--importance-override", {**_UNIT, "help": "Your word on its importance."}),
     "emotion": ("--emotion", {**_UNIT, "help": "Emotional salience; counts only where it is switched on."}),
-    "pinned": ("--pinned/--no-pinned", {"default": None, "help": "Always serve it while it is valid."}),
+    "pinned": ("--pinned/--no-pinned", {"default": None, "help": "Serve it first while it is valid and fits."}),
     "suppressed": ("--suppressed/--no-suppressed", {"default": None, "help": "Never serve it."}),
     "token_count": ("--token-count", {"type": int, "metavar": "N", "help": "Your own count of its tokens."}),
     "embedding": (

@@ -31,6 +31,12 @@ _COLUMNS = (
     Column(MARK),
     Column("content", is_text=True),
 )
+_EMPTY = {
+    "no_memories": "No memories: the namespace holds none.",
+    "filtered": "No memories: the filter, suppression, expiry or supersession left none.",
+    "below_min_score": "No memories: none reached --min-score.",
+    "budget": "No memories: none fits the token budget.",
+}
 _NARROW = ("#", "score", "id", MARK, "content")
 
 
@@ -41,7 +47,8 @@ def show(response: Any, *, explain: str = "contributions", relevant: Collection[
     left_away = [] if relevant is not None else [MARK]
     left_away += ["why"] if explain == "none" else []
     if not cells:
-        click.echo(f"No memories: {word(response, 'empty_reason').replace('_', ' ')}.")
+        reason = word(response, "empty_reason")
+        click.echo(_EMPTY.get(reason, f"No memories: {reason}."))
     elif screen.is_terminal() and screen.width() < WIDE:
         columns = [each for each in _COLUMNS if each.title in _NARROW and each.title not in left_away]
         screen.table(columns, _rows(columns, cells), marks=marks, details=list(map(_detail, cells)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import json
 import re
 import sys
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from sidecar.config import WEIGHTS_KEYS
+from sidecar.formats import jsonl
 
 UTC = datetime.UTC
 _AGO = re.compile(r"(\d+(?:\.\d+)?)(min|h|d|w)")
@@ -84,8 +84,8 @@ def parse_time(text: str, now: datetime.datetime) -> datetime.datetime:
 
 
 def parse_json(text: str) -> Any:
-    """JSON without NaN and infinities, which Python would let through. ValueError if it is none."""
-    return json.loads(text, parse_constant=_no_constant)
+    """JSON without NaN, infinities and doubled keys, which Python would let through. ValueError if it is none."""
+    return jsonl.parse(text)
 
 
 def read_text(name: str) -> str:
@@ -169,7 +169,3 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

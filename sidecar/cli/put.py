@@ -17,7 +17,7 @@ from sidecar.cli.failures import ExitCode, Failure, batch_exit_code, exit_with
 from sidecar.cli.memory_options import MEMORY_FLAGS, memory_options
 from sidecar.cli.parsing import json_lines, memory_fields, read_text
 from sidecar.cli.plain import plain
-from sidecar.formats.items import made_id
+from sidecar.formats.items import made_id, unsaid, unsaid_words
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -29,10 +29,12 @@ BATCH_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a stream of memories. `refused` has (line, id, reason)."""
+    """What became of a stream of memories. `refused` has (line, id, reason); `unsaid` counts, by field, the lines that
+    gave it null or empty."""
 
     counts: dict[str, int] = field(default_factory=lambda: {"created": 0, "updated": 0, "unchanged": 0})
     refused: list[tuple[int, str, str]] = field(default_factory=list)
+    unsaid: dict[str, int] = field(default_factory=dict)
     score_version: int = 0
 
     @property
@@ -138,6 +140,8 @@ def batches(
             tally.refused.append((number, known, str(error)))
             continue
         fields.setdefault("id", made_id(content))
+        for name in unsaid(fields):
+            tally.unsaid[name] = tally.unsaid.get(name, 0) + 1
         weight = 4 * len(content) + 4 * len(fields.get("embedding") or ())
         if batch and (len(batch) == BATCH_MEMORIES or size + weight > BATCH_BYTES):
             yield batch
@@ -172,5 +176,8 @@ def _put_lines(connection: Connection, name: str) -> None:
         for line, known, words in tally.refused:
             screen.note(f"line {line}{f' ({screen.visible(known)})' if known else ''}: {screen.visible(words)}")
         if tally.refused:
-            screen.note(f"{len(tally.refused)} of {tally.total} lines were refused; the others are stored.")
+            rest = "; the others are stored." if len(tally.refused) < tally.total else "; nothing was stored."
+            screen.note(f"{len(tally.refused)} of {tally.total} lines were refused{rest}")
+        if tally.unsaid and (tally.counts["updated"] or tally.counts["unchanged"]):
+            screen.note(unsaid_words(tally.unsaid))
     exit_with(batch_exit_code(len(tally.refused), tally.total))

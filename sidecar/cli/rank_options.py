@@ -113,4 +113,6 @@ def _candidates(name: str) -> list[dict[str, Any]]:
                 raise ValueError("a candidate needs an id")
         except ValueError as error:
             raise click.UsageError(f"{name}, line {number}: {error}") from error
+    if not found:
+        raise click.UsageError(f"{name} holds no candidates; leave --candidates away to rank what is stored")
     return found

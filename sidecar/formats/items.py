@@ -36,10 +36,12 @@ OUTPUT_ONLY = ("update_time", "importance", "ratings")
 @dataclass(frozen=True, slots=True)
 class MemoryItem:
     """A memory. `fields` has an id, a content, and the other API fields that were given: times as datetimes with a
-    zone, an embedding as numbers or bytes. `place` is its line, or its number in a list, from 1."""
+    zone, an embedding as numbers or bytes. `place` is its line, or its number in a list, from 1. `unsaid` names the
+    fields that were given null or empty."""
 
     place: int
     fields: Mapping[str, Any]
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,18 @@ class Problem:
 
 
 Item: TypeAlias = MemoryItem | LogItem | Header | Problem
+
+
+def unsaid(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The API's fields in `given` that are null or empty: they say as much as no field at all. Empty metadata are
+    metadata, and clear what was there."""
+    return tuple(name for name, value in given.items() if name in FIELDS and (value is None or value in ("", [])))
+
+
+def unsaid_words(times: Mapping[str, int]) -> str:
+    """Says which fields were given null or empty, and how often."""
+    names = ", ".join(f"{name} ({count})" for name, count in times.items())
+    return f"null or empty, so what is stored stays: {names}; `memory-ranker update ID --clear FIELD` clears a field"
 
 
 def made_id(content: str, *where: object) -> str:

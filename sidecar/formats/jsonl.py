@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sidecar.formats.items import Header, Item, LogItem, MemoryItem, Problem
+from sidecar.formats.items import Header, Item, LogItem, MemoryItem, Problem, unsaid
 from sidecar.formats.mapping import Path, memory_fields
 
 VERSION = 1
@@ -36,9 +36,9 @@ def read_objects(given: Iterable[Any], maps: Mapping[str, Path], aside: dict[str
 
 
 def parse(text: str | bytes) -> Any:
-    """JSON without NaN and infinities, which Python would let through. ValueError if it is none."""
+    """JSON without NaN, infinities and doubled keys, which Python would let through. ValueError if it is none."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError("nests too deep") from error
 
@@ -54,7 +54,7 @@ def memory_line(fields: Mapping[str, Any]) -> bytes:
 
 
 def _is_unset(value: Any) -> bool:
-    return value is None or value is False or (isinstance(value, str | list | dict) and not value)
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
 def _item(place: int, text: bytes, maps: Mapping[str, Path], aside: dict[str, int] | None) -> Item:
@@ -99,12 +99,21 @@ def _memory(place: int, given: Any, maps: Mapping[str, Path], aside: dict[str, i
     if aside is not None:
         for name in left:
             aside[name] = aside.get(name, 0) + 1
-    return MemoryItem(place, fields)
+    return MemoryItem(place, fields, unsaid({name: each for name, each in given.items() if name not in maps}))
 
 
 def _line(given: Mapping[str, Any]) -> bytes:
     return json.dumps(given, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"the key {doubled!r} stands twice in one object")
+    return found
+
+
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -102,6 +102,9 @@ def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension
     for name in ("create_time", "valid_from_time", "valid_until_time"):
         if message.HasField(name):
             given[name] = read_time(bad, f"{path}.{name}", getattr(message, name))
+    if (start := given.get("valid_from_time")) and (end := given.get("valid_until_time")) and start >= end:
+        words = "is at or after valid_until_time, so it would never be served; must be before it"
+        bad.add(f"{path}.valid_from_time", words)
     for name in ("relevance", "importance_override", "emotion"):
         if message.HasField(name):
             given[name] = getattr(message, name)
@@ -114,8 +117,8 @@ def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension
     if message.HasField("metadata"):
         given["metadata"] = read_struct(bad, f"{path}.metadata", message.metadata)
     for name in ("pinned", "suppressed"):
-        if getattr(message, name):
-            given[name] = True
+        if message.HasField(name):
+            given[name] = getattr(message, name)
     if message.HasField("token_count"):
         given["token_count"] = message.token_count
         check_range(bad, f"{path}.token_count", message.token_count, 1, 1_000_000)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import Result
 
 from tests.cli.conftest import Run
@@ -127,7 +128,44 @@ def test_bad_lines_are_listed_and_good_ones_stored(run: Run) -> None:
 
 def test_when_every_line_is_refused_the_batch_is_refused(run: Run) -> None:
     """Nothing was done, so it is not "partly done"."""
-    assert run("put", "--jsonl", "-", stdin="{\n[]\n").exit_code == 4
+    result = run("put", "--jsonl", "-", stdin="{\n[]\n")
+    assert result.exit_code == 4
+    assert "2 of 2 lines were refused; nothing was stored." in result.stderr
+
+
+def test_a_line_with_a_value_of_the_wrong_kind_or_a_doubled_key_is_told(run: Run) -> None:
+    """By field and key, and it does not go in."""
+    lines = ['{"content": "x", "token_count": "many"}', '{"content": "x", "kind": "fact", "kind": "decision"}']
+    shown = run("put", "--jsonl", "-", stdin="\n".join(lines)).stderr
+    assert "token_count is 'many'; must be a whole number" in shown
+    assert "the key 'kind' stands twice" in shown
+
+
+def test_a_pin_is_taken_back(run: Run) -> None:
+    """By --no-pinned, and by false in a line."""
+    line = '{"id": "m1", "content": "text", "pinned": false}'
+    for unpin, stdin in (
+        (["put", "text", "--id", "m1", "--no-pinned"], None),
+        (["put", "--jsonl", "-"], line),
+        (["import", "-", "--format", "jsonl"], line),
+    ):
+        run("put", "text", "--id", "m1", "--pinned")
+        assert document(run("get", "m1", "--json"))["pinned"] is True
+        assert run(*unpin, stdin=stdin).exit_code == 0
+        assert document(run("get", "m1", "--json"))["pinned"] is False
+
+
+@pytest.mark.parametrize("command", [("put", "--jsonl", "-"), ("import", "-", "--format", "jsonl")])
+def test_what_is_null_or_empty_changes_nothing_and_says_so(run: Run, command: tuple[str, ...]) -> None:
+    """Named by field, with what clears one; nothing is said where nothing is stored yet."""
+    line = '{"id": "m1", "content": "text", "importance_override": null, "tags": []}'
+    assert "null or empty" not in run(*command, stdin=line).stderr
+    run("put", "text", "--id", "m1", "--tag", "a", "--importance-override", "0.5")
+    shown = run(*command, stdin=line)
+    assert shown.exit_code == 0
+    assert "null or empty, so what is stored stays: importance_override (1), tags (1)" in shown.stderr
+    assert "--clear FIELD" in shown.stderr
+    assert document(run("get", "m1", "--json"))["tags"] == ["a"]
 
 
 def test_what_list_prints_can_be_put_into_another_namespace(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict
@@ -89,3 +90,32 @@ def test_a_request_to_rank_takes_pythons_values() -> None:
         rank_request("kim", weights="smartctx", model="v7")
     with pytest.raises(ValueError, match="EVERYTHING"):
         rank_request("kim", explain="everything")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"content": 5}, "content is 5; must be a text"),
+        ({"pinned": "yes"}, "pinned is 'yes'; must be true or false"),
+        ({"token_count": 1.5}, "token_count is 1.5; must be a whole number"),
+        ({"source_sequence": 2**70}, "source_sequence is 1180591620717411303424; must be a whole number of 64 bits"),
+        ({"tags": "a"}, "tags is 'a'; must be a list of texts"),
+        ({"tags": [1]}, "tags is [1]; must be a list of texts"),
+        ({"metadata": [1]}, "metadata is [1]; must be an object"),
+        ({"embedding": ["a"]}, "embedding is ['a']; must be a list of numbers"),
+        ({"embedding": [1e300]}, "embedding is [1e+300]; must be a list of numbers"),
+        ({"relevance": "much"}, "relevance is 'much'; must be a number"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_with_its_field(fields: dict[str, Any], says: str) -> None:
+    """In our words, and not in those of the library below."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        memory("m1", **fields)
+    assert str(caught.value).startswith(says)
+
+
+def test_empty_candidates_are_not_the_stored_memories() -> None:
+    """A search that found nothing is refused with the way out; None means the stored memories."""
+    with pytest.raises(ValueError, match=r"candidates is empty.* leave candidates away"):
+        rank_request("kim", "x", candidates=[])
+    assert not rank_request("kim", "x", candidates=None).candidates

@@ -106,6 +106,7 @@ def test_the_fields_are_those_that_a_client_writes() -> None:
         ),
         (b'{"id": "a", "content": "\xff"}', "not UTF-8, at byte 25"),
         (b'{"id": "a", "content": "x", "relevance": NaN}', "NaN"),
+        (b'{"id": "a", "content": "x", "content": "y"}', "the key 'content' stands twice"),
         (b'["a"]', "not a JSON object"),
         (b'"a"', "not a JSON object"),
         (b"[" * 100_000, "JSON object"),

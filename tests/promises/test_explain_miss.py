@@ -63,7 +63,7 @@ def stores(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Up to eight memories, of which any may be stopped by any gate, or by several."""
     count = draw(st.integers(1, 8))
     names = [f"m{i}" for i in range(count)]
-    return [
+    found: list[dict[str, Any]] = [
         {
             "id": name,
             "content": text(draw(st.integers(0, 9))).swapcase() if draw(one_in(2)) else text(draw(st.integers(0, 9))),
@@ -83,6 +83,11 @@ def stores(draw: st.DrawFn) -> list[dict[str, Any]]:
         }
         for name in names
     ]
+    for each in found:
+        start, end = each["valid_from_time"], each["valid_until_time"]
+        if start and end and start >= end:  # it would never be served, and is refused
+            each["valid_from_time"] = None
+    return found
 
 
 @st.composite

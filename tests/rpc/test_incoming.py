@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -383,3 +384,12 @@ def test_no_message_makes_reading_fail_otherwise(
             continue
         assert violations
         assert all(len(each.description) < 400 for each in violations)
+
+
+def test_a_memory_that_would_never_be_served_is_refused() -> None:
+    """Valid from the moment it expires, or later: named by its field; a moment before is taken."""
+    end = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    for start in (end, end + datetime.timedelta(days=1)):
+        found = paths_of_memory(valid_from_time=start, valid_until_time=end)
+        assert found == ["memories[3].valid_from_time"]
+    assert not paths_of_memory(valid_from_time=end - datetime.timedelta(microseconds=1), valid_until_time=end)

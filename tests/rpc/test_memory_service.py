@@ -148,15 +148,21 @@ Memories = st.fixed_dictionaries(
         "relevance": Unit,
         "importance_override": Unit,
         "emotion": Unit,
-        "pinned": st.just(True),
-        "suppressed": st.just(True),
+        "pinned": st.booleans(),
+        "suppressed": st.booleans(),
         "token_count": st.integers(1, 1_000_000),
     },
 )
 
 
+def is_servable(fields: dict[str, Any]) -> bool:
+    """False for one that would expire before it is valid, which is refused."""
+    start, end = fields.get("valid_from_time"), fields.get("valid_until_time")
+    return start is None or end is None or start < end
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-@given(fields=Memories, memory_id=Text)
+@given(fields=Memories.filter(is_servable), memory_id=Text)
 def test_what_was_written_is_read(client: Client, namespace: str, fields: dict[str, Any], memory_id: str) -> None:
     """Every field that a caller sends comes back as it was sent, and the same memory sent again changes nothing."""
     client.delete(namespace, [memory_id])
@@ -383,3 +389,21 @@ def test_an_id_that_is_used_again_inherits_nothing(client: Client, namespace: st
     client.upsert(namespace, [{"id": "m", "content": "lasagne recipe"}])
     read = client.get(namespace, "m")
     assert (read.pinned, list(read.tags), read.ratings.helpful) == (False, [], 0)
+
+
+def test_pins_and_suppression_are_taken_back_by_false_alone(client: Client, namespace: str) -> None:
+    """Unset changes nothing, false unpins; what is answered always says which it is."""
+
+    def written(**fields: Any) -> tuple[int, bool, bool]:
+        (result,) = client.upsert(namespace, [{"id": "m", "content": "text", **fields}]).results
+        memory = client.get(namespace, "m")
+        assert memory.HasField("pinned")
+        assert memory.HasField("suppressed")
+        return result.outcome, memory.pinned, memory.suppressed
+
+    assert written() == (CREATED, False, False)
+    assert written(pinned=True, suppressed=True) == (UPDATED, True, True)
+    assert written() == (UNCHANGED, True, True)
+    assert written(pinned=False) == (UPDATED, False, True)
+    assert written(pinned=False, suppressed=False) == (UPDATED, False, False)
+    assert written(pinned=False) == (UNCHANGED, False, False)

@@ -33,8 +33,8 @@ class MemoryFields(TypedDict, total=False):
     relevance: float | None
     importance_override: float | None
     emotion: float | None
-    pinned: bool
-    suppressed: bool
+    pinned: bool | None
+    suppressed: bool | None
     token_count: int | None
     embedding: Vector | None
 
@@ -69,7 +69,7 @@ class RankOptions(TypedDict, total=False):
     goals: Sequence[str]
     projects: Sequence[str]
     files: Sequence[str]
-    candidates: Iterable[types_pb2.Memory | Mapping[str, Any]]
+    candidates: Iterable[types_pb2.Memory | Mapping[str, Any]] | None
     max_items: int | None
     token_budget: int | None
     filter: types_pb2.Filter | FilterParts | None
@@ -85,8 +85,15 @@ class RankOptions(TypedDict, total=False):
 
 
 def memory(id: str, **fields: Unpack[MemoryFields]) -> types_pb2.Memory:
-    """A memory. TypeError for a field that a caller does not write; ValueError for a time without a time zone."""
-    return types_pb2.Memory(id=id, **{name: _value(name, value) for name, value in _known(fields, MemoryFields)})
+    """A memory. TypeError for a field that a caller does not write, or a value that is none of its kind; ValueError for
+    a number that is out of range, and for a time without a time zone. Both name the field."""
+    given = {"id": id, **dict(_known(fields, MemoryFields))}
+    try:
+        return types_pb2.Memory(**{name: _value(name, value) for name, value in given.items()})
+    except _WRONG_VALUE:
+        for name, value in given.items():
+            _check_alone(name, value)
+        raise
 
 
 def as_memory(given: types_pb2.Memory | Mapping[str, Any]) -> types_pb2.Memory:
@@ -102,7 +109,7 @@ def as_filter(given: types_pb2.Filter | FilterParts | None) -> types_pb2.Filter 
 
 
 def rank_request(namespace: str, task: str = "", **options: Unpack[RankOptions]) -> ranker_pb2.RankRequest:
-    """A request to rank; see RankOptions."""
+    """A request to rank; see RankOptions. ValueError for empty candidates, which would mean the stored ones."""
     given = dict(_known(options, RankOptions))
     context = {name: names(given.pop(name)) for name in ("goals", "projects", "files") if name in given}
     if context:
@@ -112,6 +119,11 @@ def rank_request(namespace: str, task: str = "", **options: Unpack[RankOptions])
         given["weights"] = choice
     if "candidates" in given:
         given["candidates"] = [as_memory(each) for each in given["candidates"]]
+        if not given["candidates"]:
+            raise ValueError(
+                "candidates is empty: there is nothing to rank. To rank the stored memories, leave candidates away or "
+                "give None"
+            )
     if "explain" in given:
         given["explain"] = f"EXPLAIN_LEVEL_{given['explain'].upper()}"
     if "filter" in given:
@@ -140,6 +152,15 @@ def timestamp(value: datetime.datetime) -> Timestamp:
 def vector(value: Vector) -> bytes:
     """Little-endian float32."""
     return value if isinstance(value, bytes) else struct.pack(f"<{len(value)}f", *value)
+
+
+def _check_alone(name: str, value: Any) -> None:
+    """Tries one field, for a message's own error says neither which one was wrong nor what it takes."""
+    try:
+        types_pb2.Memory(**{name: _value(name, value)})
+    except _WRONG_VALUE as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{name} is {value!r:.60}; must be {_KINDS.get(name, 'a text of UTF-8')}") from error
 
 
 def _weights(
@@ -182,4 +203,17 @@ def _value(name: str, value: Any) -> Any:
     return value
 
 
+_WRONG_VALUE = (TypeError, ValueError, AttributeError, OverflowError, struct.error)
+"""What protobuf and struct raise for a value that does not fit."""
+_KINDS = {
+    **dict.fromkeys(("create_time", "valid_from_time", "valid_until_time"), "a datetime with a time zone"),
+    "source_sequence": "a whole number of 64 bits",
+    "token_count": "a whole number from 1 to 1,000,000",
+    **dict.fromkeys(("relevance", "importance_override", "emotion"), "a number"),
+    **dict.fromkeys(("pinned", "suppressed"), "true or false"),
+    "tags": "a list of texts",
+    "metadata": "an object of what JSON has: texts, numbers, true, false, null, lists and objects",
+    "embedding": "a list of numbers that float32 holds",
+}
+"""What each field of a memory takes, in words; the others take a text."""
 _LISTS = frozenset({"tags", "kinds", "any_tags", "all_tags", "ids", "exclude_ids", "source_threads", "subjects"})

@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmemoryranker/v1/types.proto\x12\x0fmemoryranker.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x05\n\x06Memory\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0fvalid_from_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10valid_until_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rsuperseded_by\x18\x08 \x01(\t\x12\x15\n\rsource_thread\x18\t \x01(\t\x12\x1c\n\x0fsource_sequence\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x0f\n\x07subject\x18\x0b \x01(\t\x12\x0c\n\x04tags\x18\x0c \x03(\t\x12)\n\x08metadata\x18\r \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x16\n\trelevance\x18\x0e \x01(\x01H\x01\x88\x01\x01\x12 \n\x13importance_override\x18\x0f \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x07\x65motion\x18\x10 \x01(\x01H\x03\x88\x01\x01\x12\x0e\n\x06pinned\x18\x11 \x01(\x08\x12\x12\n\nsuppressed\x18\x12 \x01(\x08\x12\x18\n\x0btoken_count\x18\x13 \x01(\x05H\x04\x88\x01\x01\x12\x11\n\tembedding\x18\x14 \x01(\x0c\x12/\n\nimportance\x18\x15 \x01(\x0b\x32\x1b.memoryranker.v1.Importance\x12/\n\x07ratings\x18\x16 \x01(\x0b\x32\x1e.memoryranker.v1.RatingSummaryB\x12\n\x10_source_sequenceB\x0c\n\n_relevanceB\x16\n\x14_importance_overrideB\n\n\x08_emotionB\x0e\n\x0c_token_count\"\xac\x01\n\nImportance\x12\r\n\x05score\x18\x01 \x01(\x01\x12\x14\n\x07\x63ontent\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03use\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04user\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nconfidence\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12\x0f\n\x07\x66\x61\x63tors\x18\x06 \x03(\tB\n\n\x08_contentB\x06\n\x04_useB\x07\n\x05_userB\r\n\x0b_confidence\"3\n\rRatingSummary\x12\x0f\n\x07helpful\x18\x01 \x01(\x05\x12\x11\n\tunhelpful\x18\x02 \x01(\x05\"\x93\x03\n\x06\x46ilter\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x10\n\x08\x61ny_tags\x18\x02 \x03(\t\x12\x10\n\x08\x61ll_tags\x18\x03 \x03(\t\x12\x30\n\x0fmetadata_equals\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x34\n\x10\x63reate_time_from\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11\x63reate_time_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10update_time_from\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11update_time_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03ids\x18\t \x03(\t\x12\x13\n\x0b\x65xclude_ids\x18\n \x03(\t\x12\x16\n\x0esource_threads\x18\x0b \x03(\t\x12\x10\n\x08subjects\x18\x0c \x03(\t\"\xfc\x02\n\x07Weights\x12\x38\n\x08\x66\x65\x61tures\x18\x01 \x03(\x0b\x32&.memoryranker.v1.Weights.FeaturesEntry\x12\x30\n\x04\x63\x61ps\x18\x02 \x03(\x0b\x32\".memoryranker.v1.Weights.CapsEntry\x12\x1b\n\x0euse_family_cap\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x42\n\x0ehalf_life_days\x18\x04 \x03(\x0b\x32*.memoryranker.v1.Weights.HalfLifeDaysEntry\x1a/\n\rFeaturesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tCapsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a\x33\n\x11HalfLifeDaysEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_use_family_cap\"h\n\rWeightsChoice\x12\x10\n\x06preset\x18\x01 \x01(\tH\x00\x12\x0f\n\x05model\x18\x02 \x01(\tH\x00\x12*\n\x06values\x18\x03 \x01(\x0b\x32\x18.memoryranker.v1.WeightsH\x00\x42\x08\n\x06\x63hoice\"9\n\x07\x43ontext\x12\r\n\x05goals\x18\x01 \x03(\t\x12\x10\n\x08projects\x18\x02 \x03(\t\x12\r\n\x05\x66iles\x18\x03 \x03(\t*`\n\x07Segment\x12\x17\n\x13SEGMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEGMENT_RANKED\x10\x01\x12\x14\n\x10SEGMENT_RESERVED\x10\x02\x12\x12\n\x0eSEGMENT_PINNED\x10\x03*t\n\x07\x43hannel\x12\x17\n\x13\x43HANNEL_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43HANNEL_EXPLICIT\x10\x01\x12\x14\n\x10\x43HANNEL_INFERRED\x10\x02\x12\x12\n\x0e\x43HANNEL_PACKET\x10\x03\x12\x10\n\x0c\x43HANNEL_ECHO\x10\x04*\x91\x01\n\x0bReportState\x12\x1c\n\x18REPORT_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11REPORT_STATE_OPEN\x10\x01\x12\x19\n\x15REPORT_STATE_REPORTED\x10\x02\x12\x1b\n\x17REPORT_STATE_UNREPORTED\x10\x03\x12\x15\n\x11REPORT_STATE_LATE\x10\x04*`\n\x06Rating\x12\x16\n\x12RATING_UNSPECIFIED\x10\x00\x12\x12\n\x0eRATING_HELPFUL\x10\x01\x12\x14\n\x10RATING_UNHELPFUL\x10\x02\x12\x14\n\x10RATING_WITHDRAWN\x10\x03\x42\x36\n\x12io.memoryranker.v1P\x01Z\x1ememoryranker/v1;memoryrankerv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmemoryranker/v1/types.proto\x12\x0fmemoryranker.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\x06\n\x06Memory\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0fvalid_from_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10valid_until_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rsuperseded_by\x18\x08 \x01(\t\x12\x15\n\rsource_thread\x18\t \x01(\t\x12\x1c\n\x0fsource_sequence\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x0f\n\x07subject\x18\x0b \x01(\t\x12\x0c\n\x04tags\x18\x0c \x03(\t\x12)\n\x08metadata\x18\r \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x16\n\trelevance\x18\x0e \x01(\x01H\x01\x88\x01\x01\x12 \n\x13importance_override\x18\x0f \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x07\x65motion\x18\x10 \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x06pinned\x18\x11 \x01(\x08H\x04\x88\x01\x01\x12\x17\n\nsuppressed\x18\x12 \x01(\x08H\x05\x88\x01\x01\x12\x18\n\x0btoken_count\x18\x13 \x01(\x05H\x06\x88\x01\x01\x12\x11\n\tembedding\x18\x14 \x01(\x0c\x12/\n\nimportance\x18\x15 \x01(\x0b\x32\x1b.memoryranker.v1.Importance\x12/\n\x07ratings\x18\x16 \x01(\x0b\x32\x1e.memoryranker.v1.RatingSummaryB\x12\n\x10_source_sequenceB\x0c\n\n_relevanceB\x16\n\x14_importance_overrideB\n\n\x08_emotionB\t\n\x07_pinnedB\r\n\x0b_suppressedB\x0e\n\x0c_token_count\"\xac\x01\n\nImportance\x12\r\n\x05score\x18\x01 \x01(\x01\x12\x14\n\x07\x63ontent\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03use\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04user\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nconfidence\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12\x0f\n\x07\x66\x61\x63tors\x18\x06 \x03(\tB\n\n\x08_contentB\x06\n\x04_useB\x07\n\x05_userB\r\n\x0b_confidence\"3\n\rRatingSummary\x12\x0f\n\x07helpful\x18\x01 \x01(\x05\x12\x11\n\tunhelpful\x18\x02 \x01(\x05\"\x93\x03\n\x06\x46ilter\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x10\n\x08\x61ny_tags\x18\x02 \x03(\t\x12\x10\n\x08\x61ll_tags\x18\x03 \x03(\t\x12\x30\n\x0fmetadata_equals\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x34\n\x10\x63reate_time_from\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11\x63reate_time_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10update_time_from\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11update_time_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03ids\x18\t \x03(\t\x12\x13\n\x0b\x65xclude_ids\x18\n \x03(\t\x12\x16\n\x0esource_threads\x18\x0b \x03(\t\x12\x10\n\x08subjects\x18\x0c \x03(\t\"\xfc\x02\n\x07Weights\x12\x38\n\x08\x66\x65\x61tures\x18\x01 \x03(\x0b\x32&.memoryranker.v1.Weights.FeaturesEntry\x12\x30\n\x04\x63\x61ps\x18\x02 \x03(\x0b\x32\".memoryranker.v1.Weights.CapsEntry\x12\x1b\n\x0euse_family_cap\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x42\n\x0ehalf_life_days\x18\x04 \x03(\x0b\x32*.memoryranker.v1.Weights.HalfLifeDaysEntry\x1a/\n\rFeaturesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tCapsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a\x33\n\x11HalfLifeDaysEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_use_family_cap\"h\n\rWeightsChoice\x12\x10\n\x06preset\x18\x01 \x01(\tH\x00\x12\x0f\n\x05model\x18\x02 \x01(\tH\x00\x12*\n\x06values\x18\x03 \x01(\x0b\x32\x18.memoryranker.v1.WeightsH\x00\x42\x08\n\x06\x63hoice\"9\n\x07\x43ontext\x12\r\n\x05goals\x18\x01 \x03(\t\x12\x10\n\x08projects\x18\x02 \x03(\t\x12\r\n\x05\x66iles\x18\x03 \x03(\t*`\n\x07Segment\x12\x17\n\x13SEGMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEGMENT_RANKED\x10\x01\x12\x14\n\x10SEGMENT_RESERVED\x10\x02\x12\x12\n\x0eSEGMENT_PINNED\x10\x03*t\n\x07\x43hannel\x12\x17\n\x13\x43HANNEL_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43HANNEL_EXPLICIT\x10\x01\x12\x14\n\x10\x43HANNEL_INFERRED\x10\x02\x12\x12\n\x0e\x43HANNEL_PACKET\x10\x03\x12\x10\n\x0c\x43HANNEL_ECHO\x10\x04*\x91\x01\n\x0bReportState\x12\x1c\n\x18REPORT_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11REPORT_STATE_OPEN\x10\x01\x12\x19\n\x15REPORT_STATE_REPORTED\x10\x02\x12\x1b\n\x17REPORT_STATE_UNREPORTED\x10\x03\x12\x15\n\x11REPORT_STATE_LATE\x10\x04*`\n\x06Rating\x12\x16\n\x12RATING_UNSPECIFIED\x10\x00\x12\x12\n\x0eRATING_HELPFUL\x10\x01\x12\x14\n\x10RATING_UNHELPFUL\x10\x02\x12\x14\n\x10RATING_WITHDRAWN\x10\x03\x42\x36\n\x12io.memoryranker.v1P\x01Z\x1ememoryranker/v1;memoryrankerv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,32 +40,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEIGHTS_CAPSENTRY']._serialized_options = b'8\001'
   _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._loaded_options = None
   _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._serialized_options = b'8\001'
-  _globals['_SEGMENT']._serialized_start=2047
-  _globals['_SEGMENT']._serialized_end=2143
-  _globals['_CHANNEL']._serialized_start=2145
-  _globals['_CHANNEL']._serialized_end=2261
-  _globals['_REPORTSTATE']._serialized_start=2264
-  _globals['_REPORTSTATE']._serialized_end=2409
-  _globals['_RATING']._serialized_start=2411
-  _globals['_RATING']._serialized_end=2507
+  _globals['_SEGMENT']._serialized_start=2083
+  _globals['_SEGMENT']._serialized_end=2179
+  _globals['_CHANNEL']._serialized_start=2181
+  _globals['_CHANNEL']._serialized_end=2297
+  _globals['_REPORTSTATE']._serialized_start=2300
+  _globals['_REPORTSTATE']._serialized_end=2445
+  _globals['_RATING']._serialized_start=2447
+  _globals['_RATING']._serialized_end=2543
   _globals['_MEMORY']._serialized_start=112
-  _globals['_MEMORY']._serialized_end=863
-  _globals['_IMPORTANCE']._serialized_start=866
-  _globals['_IMPORTANCE']._serialized_end=1038
-  _globals['_RATINGSUMMARY']._serialized_start=1040
-  _globals['_RATINGSUMMARY']._serialized_end=1091
-  _globals['_FILTER']._serialized_start=1094
-  _globals['_FILTER']._serialized_end=1497
-  _globals['_WEIGHTS']._serialized_start=1500
-  _globals['_WEIGHTS']._serialized_end=1880
-  _globals['_WEIGHTS_FEATURESENTRY']._serialized_start=1716
-  _globals['_WEIGHTS_FEATURESENTRY']._serialized_end=1763
-  _globals['_WEIGHTS_CAPSENTRY']._serialized_start=1765
-  _globals['_WEIGHTS_CAPSENTRY']._serialized_end=1808
-  _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._serialized_start=1810
-  _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._serialized_end=1861
-  _globals['_WEIGHTSCHOICE']._serialized_start=1882
-  _globals['_WEIGHTSCHOICE']._serialized_end=1986
-  _globals['_CONTEXT']._serialized_start=1988
-  _globals['_CONTEXT']._serialized_end=2045
+  _globals['_MEMORY']._serialized_end=899
+  _globals['_IMPORTANCE']._serialized_start=902
+  _globals['_IMPORTANCE']._serialized_end=1074
+  _globals['_RATINGSUMMARY']._serialized_start=1076
+  _globals['_RATINGSUMMARY']._serialized_end=1127
+  _globals['_FILTER']._serialized_start=1130
+  _globals['_FILTER']._serialized_end=1533
+  _globals['_WEIGHTS']._serialized_start=1536
+  _globals['_WEIGHTS']._serialized_end=1916
+  _globals['_WEIGHTS_FEATURESENTRY']._serialized_start=1752
+  _globals['_WEIGHTS_FEATURESENTRY']._serialized_end=1799
+  _globals['_WEIGHTS_CAPSENTRY']._serialized_start=1801
+  _globals['_WEIGHTS_CAPSENTRY']._serialized_end=1844
+  _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._serialized_start=1846
+  _globals['_WEIGHTS_HALFLIFEDAYSENTRY']._serialized_end=1897
+  _globals['_WEIGHTSCHOICE']._serialized_start=1918
+  _globals['_WEIGHTSCHOICE']._serialized_end=2022
+  _globals['_CONTEXT']._serialized_start=2024
+  _globals['_CONTEXT']._serialized_end=2081
 # @@protoc_insertion_point(module_scope)
