@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import math
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,8 +44,8 @@ def test_rk_02_a_clock_that_steps_back_lifts_nothing_above_its_range(tmp_path: P
 
 
 def test_rk_04_the_host_s_time_zone_enters_no_age(tmp_path: Path) -> None:
-    """Written in the same second with a time of its own and without, under TZ=Asia/Tokyo and under UTC: the same ages,
-    and every time filter parts the same memories."""
+    """Written in the same second with a time of its own and without, over the API and by import, under TZ=Asia/Tokyo
+    and under UTC: the same ages, and every time filter parts the same memories."""
     seen = {}
     for zone in ("Asia/Tokyo", "UTC"):
         folder = tmp_path / zone[:4]
@@ -51,13 +55,22 @@ def test_rk_04_the_host_s_time_zone_enters_no_age(tmp_path: Path) -> None:
             client.upsert(
                 "n", [{"id": "given", "content": text(1), "create_time": now}, {"id": "unset", "content": text(2)}]
             )
+            lines = [
+                {"id": "imported", "content": text(3)},
+                {"id": "naive", "content": text(4), "create_time": now.replace(tzinfo=None).isoformat()},
+            ]
+            file = folder / "m.jsonl"
+            file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+            command = [sys.executable, "-m", "sidecar.cli", "import", str(file)]
+            flags = ["--namespace", "n", "--address", f"unix:{folder}/socket"]
+            subprocess.run([*command, *flags], env={**os.environ, "TZ": zone}, check=True, capture_output=True)
             later = now + datetime.timedelta(days=90)
             packet = client.rank("n", explain="full", as_of_time=later)
             ages = {item.memory.id: -90 * math.log2(item.features[RECENCY]) for item in packet.items}
-            assert ages == {"given": pytest.approx(90, abs=1e-3), "unset": pytest.approx(90, abs=1e-3)}
+            assert ages == dict.fromkeys(("given", "unset", "imported", "naive"), pytest.approx(90, abs=1e-3))
             minute = datetime.timedelta(minutes=1)
             recent = client.rank("n", filter={"create_time_from": now - minute, "create_time_until": now + minute})
-            assert set(ids(recent)) == {"given", "unset"}
+            assert set(ids(recent)) == ages.keys()
             seen[zone] = {name: round(age, 2) for name, age in ages.items()}
     assert seen["Asia/Tokyo"] == seen["UTC"]
 
