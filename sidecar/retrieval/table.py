@@ -19,9 +19,11 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class _Tail:
-    """How many rows of the shared arrays are taken; -1 while a draft is at work or was given up."""
+    """How many rows of the shared arrays are taken; -1 while a draft is at work or was given up. `version` counts the
+    drafts that were finished."""
 
     rows: int
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Table:
     rows: int
     arrays: Mapping[str, Array]
     tail: _Tail
+    version: int = 0
 
     @staticmethod
     def of(arrays: Mapping[str, Array], rows: int) -> Table:
@@ -47,8 +50,8 @@ class Table:
 
     @property
     def is_newest(self) -> bool:
-        """True if nothing was appended behind this table yet. Only then may a draft start."""
-        return self.tail.rows == self.rows
+        """True if no draft was made of this table yet. Only then may one start."""
+        return (self.tail.rows, self.tail.version) == (self.rows, self.version)
 
 
 class Draft:
@@ -56,7 +59,7 @@ class Draft:
 
     def __init__(self, table: Table) -> None:
         if not table.is_newest:
-            raise RuntimeError("rows were appended behind this table already")
+            raise RuntimeError("a draft was made of this table already")
         self.rows = table.rows
         self._tail = table.tail
         self._arrays = dict(table.arrays)
@@ -98,7 +101,8 @@ class Draft:
     def finish(self) -> Table:
         """The new table. The draft must not be used after it."""
         self._tail.rows = self.rows
-        return Table(self.rows, self._arrays, self._tail)
+        self._tail.version += 1
+        return Table(self.rows, self._arrays, self._tail, self._tail.version)
 
 
 class Prefix(Sequence[Item]):
