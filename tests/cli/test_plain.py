@@ -23,6 +23,7 @@ FULL = memory(
     metadata={"n": 3, "deep": {"list": [1, "x", None, True, 0.5]}},
     relevance=0.0,
     pinned=True,
+    suppressed=False,
     embedding=[0.5, -1.0],
 )
 
