@@ -29,8 +29,10 @@ setup: $(VENV)/.installed ## install everything into .venv (once; instant afterw
 demo: setup ## show what it does, in a minute, on made-up memories
 	@$(BIN)/memory-ranker demo
 
-test: setup ## run the tests
-	@$(BIN)/pytest -n 2 $(ARGS)
+# A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers.
+test: setup $(VENV)/.tokenizers ## run the tests
+	@folder=$$(mktemp -d /tmp/mrt.XXXXXX) && trap 'rm -rf "$$folder"' EXIT \
+	&& $(BIN)/pytest -n 2 --basetemp "$$folder/t" $(ARGS)
 
 soak: setup ## run at length the tests that look for what happens rarely (about 20 minutes)
 	@SOAK=1 $(BIN)/pytest -n 2 --timeout 1800 tests/crash tests/promises $(ARGS)
@@ -101,6 +103,10 @@ define make_venv
 	$(PYTHON) -m venv --clear $(1) || { \
 	echo "Python cannot make a virtual environment here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }; }
 endef
+
+$(VENV)/.tokenizers: requirements/tokenizers.txt $(VENV)/.installed
+	@$(BIN)/python $(PIP_INSTALL) --no-deps -r requirements/tokenizers.txt
+	@touch $@
 
 $(VENV)/.installed: requirements/dev.txt pyproject.toml
 	$(call make_venv,$(VENV))
