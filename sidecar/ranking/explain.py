@@ -71,7 +71,7 @@ def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None, chec
     other = _other(case, reason)
     return Miss(
         message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}"
-        + ("" if change else " No single change admits it."),
+        + ("" if change else " None of the changes that were tried admits it."),
         reason=reason,
         **(_standing(case) if gate == PASSED else {}),
         smallest_change=change,
