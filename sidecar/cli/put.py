@@ -178,6 +178,6 @@ def _put_lines(connection: Connection, name: str) -> None:
         if tally.refused:
             rest = "; the others are stored." if len(tally.refused) < tally.total else "; nothing was stored."
             screen.note(f"{len(tally.refused)} of {tally.total} lines were refused{rest}")
-        if tally.unsaid and (tally.counts["updated"] or tally.counts["unchanged"]):
-            screen.note(unsaid_words(tally.unsaid))
+    if tally.unsaid and (tally.counts["updated"] or tally.counts["unchanged"]):
+        screen.note(unsaid_words(tally.unsaid))
     exit_with(batch_exit_code(len(tally.refused), tally.total))
