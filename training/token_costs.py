@@ -32,6 +32,7 @@ QUANTILE = 0.995
 PRIOR_WEIGHT = 3e-3
 MOST = 20.0
 """Tokens that one cost may reach: U+FDFA alone is 18."""
+STEPS = 500
 WIDE = 5
 """From this many tokens on, characters are classed by their count alone, whatever their script."""
 
@@ -178,7 +179,7 @@ def neighbour_matrix(classes: Classes, texts: Sequence[str]) -> Any:
 
 
 def fit(
-    classes: Classes, texts: Sequence[str], tokens: NDArray[np.float64], weights: NDArray[np.float64], steps: int = 500
+    classes: Classes, texts: Sequence[str], tokens: NDArray[np.float64], weights: NDArray[np.float64], steps: int
 ) -> TokenCosts:
     """The costs that keep the sums above `tokens` and close to them; `weights` and `tokens` are one a text."""
     count = classes.folds.size
@@ -212,7 +213,7 @@ def fit(
     return TokenCosts(classes.of_unit, classes.folds, units[: count * count], units[count * count :])
 
 
-def main(source: Path, target: Path) -> None:
+def main(source: Path, target: Path, steps: int = STEPS) -> None:
     """Fit the lines of `source` and write the costs to `target`."""
     texts, counts, importance = [], [], []
     with source.open(encoding="utf-8") as lines:
@@ -223,7 +224,7 @@ def main(source: Path, target: Path) -> None:
             importance.append(item["weight"])
     tokens, weights = np.array(counts, np.float64), np.array(importance, np.float64)
     classes = classify({text: count for text, count in zip(texts, counts, strict=True) if len(text) == 1})
-    fit(classes, texts, tokens, weights / weights.mean()).save(target)
+    fit(classes, texts, tokens, weights / weights.mean(), steps).save(target)
 
 
 if __name__ == "__main__":

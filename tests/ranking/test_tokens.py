@@ -73,7 +73,7 @@ def test_the_demo_store_counts_no_lower_than_real_tokenizers() -> None:
     assert mean_overcount(memories, "cl100k", "claude") <= 0.35
 
 
-@pytest.mark.parametrize(("source", "step"), [("locomo/conv-43.json", 3), ("miracl-ko/miracl-ko.json", 29)])
+@pytest.mark.parametrize(("source", "step"), [("locomo/conv-43.json", 2), ("miracl-ko/miracl-ko.json", 10)])
 def test_real_texts_count_no_lower_than_real_tokenizers(shared: Path, source: str, step: int) -> None:
     """English conversations and Korean articles that took no part in fitting the costs are not counted below."""
     texts: list[str] = []
@@ -85,7 +85,8 @@ def test_real_texts_count_no_lower_than_real_tokenizers(shared: Path, source: st
             gather(inner)
 
     gather(json.loads((shared / source).read_text(encoding="utf-8")))
-    sample = sorted(set(texts))[1::step]
+    ordered = sorted(set(texts))
+    sample = ordered[len(ordered) // 2 :: step]  # the costs were fitted to some of the first half
     assert len(sample) > 50
     assert too_low(sample) == []
     assert mean_overcount(sample, "cl100k", "claude") <= 0.35
