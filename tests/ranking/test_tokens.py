@@ -66,6 +66,12 @@ def test_mixtures_count_no_lower_than_real_tokenizers() -> None:
     assert too_low(mixtures) == []
 
 
+def test_lines_of_windows_count_no_lower_than_real_tokenizers() -> None:
+    """Short lines that end in CR and LF, and the corpus with such line ends."""
+    short = ["a: 1\r\n  b: 2\r\n" * 20, "ok\r\nno\r\nyes\r\n" * 10, "a\r\nb\r\n" * 60, "y\r\nn\r\n" * 40, "\r\n" * 9]
+    assert too_low(short + [text.replace("\n", "\r\n") for text in TEXTS]) == []
+
+
 def test_the_demo_store_counts_no_lower_than_real_tokenizers() -> None:
     """Memories that took no part in fitting the costs are not counted below, and stay within the 35 %."""
     memories = [memory["content"] for memory in json.loads(DEMO.read_text(encoding="utf-8"))["memories"]]
