@@ -22,8 +22,9 @@ from sidecar.feedback.rescore import Rescorer
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
+from sidecar.reindex import Reindexer
 from sidecar.retrieval.embedders import make_embedder
-from sidecar.retrieval.embedding import Embedder
+from sidecar.retrieval.embedding import Embedder, identity
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.admin_service import AdminService, ServerFacts
 from sidecar.rpc.memory_service import MemoryService
@@ -85,7 +86,8 @@ class Sidecar:
             undo.callback(server.close)
             store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)
             undo.callback(store.close)
-            _settle_embedder(store, embedder)
+            reindexer = Reindexer(store, embedder, self._make_embedder)
+            _settle_embedder(store, embedder, settings.embedder, reindexer)
             store.set_agent_sessions(settings.use_agent_session_cap)
             namespaces = Namespaces(store.load)
             priors = PriorsByVersion(store.use_priors())
@@ -120,6 +122,8 @@ class Sidecar:
                     Rescorer(store, self._clock, settings.rescore_max_move),
                     settings.reserve_min_reported_sessions,
                     round(settings.prune_keep_days * DAY),
+                    reindexer,
+                    server.stopping,
                 ),
             )
             # The address goes last, so that no second server finds the store still open.
@@ -174,19 +178,28 @@ def _reserve(settings: Settings) -> ReserveSettings:
     )
 
 
-def _settle_embedder(store: Store, embedder: Embedder) -> None:
-    """A new store keeps the embedder that it is opened with; another is refused, for vectors of two do not compare."""
-    current = f"{embedder.name}@{embedder.fingerprint}:{embedder.dimension}"
+def _settle_embedder(store: Store, embedder: Embedder, spec: str, reindexer: Reindexer) -> None:
+    """A new store keeps the embedder that it is opened with. Another is refused, for vectors of two do not compare;
+    but for the one that a reindex has made vectors for, which takes over now."""
+    current = identity(embedder)
     known = store.meta(meta.EMBEDDER)
     if known is None:
         store.set_meta({meta.EMBEDDER: current.encode()})
-    elif known.decode() != current:
+        return
+    if known.decode() == current:
+        return
+    if store.meta(meta.REINDEX_TARGET) != current.encode():
         name = known.decode().partition("@")[0]
         raise EmbedderMismatchError(
             f"the store in {store.folder} holds vectors of {known.decode()}, and embedder is set to {current}: vectors "
-            f"of two embedders do not compare. Start with --embedder {name} and the version of it that made the store, "
-            "or name another folder with --data"
+            f"of two embedders do not compare. Start with --embedder {name} and the version of it that made the store; "
+            f"or change the store with `memory-ranker reindex --embedder {spec}`, now or while it serves; or name "
+            "another folder with --data"
         )
+    done, total = store.reindex_counts()
+    logger.info("changing from %s to %s: %d of %d memories are embedded", known.decode(), current, done, total)
+    for _ in reindexer.switch(embedder):
+        pass
 
 
 def _load_all(store: Store, namespaces: Namespaces) -> int:

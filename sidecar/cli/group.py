@@ -21,6 +21,7 @@ from sidecar.cli import (
     purge,
     put,
     ranking,
+    reindex,
     report_output,
     rescore,
     serve,
@@ -135,6 +136,7 @@ for command in (
     backup.backup,
     backup.restore,
     check.check,
+    reindex.reindex,
     settings.config,
 ):
     cli.add_command(command)

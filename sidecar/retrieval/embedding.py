@@ -30,6 +30,11 @@ class Embedder(Protocol):
         """
 
 
+def identity(embedder: Embedder) -> str:
+    """What a store remembers of an embedder, name@fingerprint:dimension: vectors compare only if it is the same."""
+    return f"{embedder.name}@{embedder.fingerprint}:{embedder.dimension}"
+
+
 class WeighedWord(NamedTuple):
     """A word of a task: where it stands, in characters, and what it counts in the task's vector, in (0, 1]."""
 

@@ -11,12 +11,15 @@ from memoryranker.v1 import admin_pb2
 
 from sidecar import __version__
 from sidecar.domain import Micros
-from sidecar.errors import Violations
+from sidecar.errors import SettingsError, Violations
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.reindex import Reindexer
 from sidecar.rpc.admin_feedback import FeedbackAdmin
+from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.log_transfer import export_log, import_log
 from sidecar.rpc.outgoing import set_time
+from sidecar.rpc.stopping import Stopping
 from sidecar.rpc.validation import NAMESPACE_BYTES, check_text
 from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
@@ -46,10 +49,14 @@ class AdminService(FeedbackAdmin):
         rescorer: Rescorer,
         min_reported_sessions: int,
         keep: Micros,
+        reindexer: Reindexer,
+        stopping: Stopping,
     ) -> None:
         super().__init__(store, clock, rescorer, min_reported_sessions, keep)
         self._weights = weights
         self._facts = facts
+        self._reindexer = reindexer
+        self._stopping = stopping
 
     def GetStatus(
         self, request: admin_pb2.GetStatusRequest, context: grpc.ServicerContext
@@ -86,6 +93,26 @@ class AdminService(FeedbackAdmin):
             response.namespace.packet_count = own.packet_count
             response.namespace.reported_packet_count = own.reported_packet_count
         return response
+
+    def Reindex(
+        self, request: admin_pb2.ReindexRequest, context: grpc.ServicerContext
+    ) -> Iterator[admin_pb2.ReindexResponse]:
+        """Batch by batch, each durable before it is told."""
+        bad = Violations()
+        check_text(bad, "namespace", request.namespace, 0, NAMESPACE_BYTES)
+        check_text(bad, "embedder", request.embedder, 0, PATH_BYTES)
+        bad.raise_if_any()
+        try:
+            target = self._reindexer.target(request.embedder)
+        except SettingsError as error:
+            bad.add("embedder", error.message.removeprefix("embedder: "))
+        bad.raise_if_any()
+        check = deadline_check(context)
+        for done, total in self._reindexer.run(target, request.namespace):
+            yield admin_pb2.ReindexResponse(done_count=done, total_count=total)
+            check()
+            with self._stopping.waiting(context):
+                pass  # ends here if the server stops
 
     def ExportLog(
         self, request: admin_pb2.ExportLogRequest, context: grpc.ServicerContext

@@ -93,6 +93,7 @@ ORPHANS: tuple[tuple[str, str, str], ...] = (
     ("ratings", "memory_key NOT IN (SELECT memory_key FROM memories)", "are on a memory that is not there"),
     ("pruned_uses", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("rescored", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
+    ("reembedded", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
 )
 """Rows that name what is not there: table, condition, in words. In the order in which removing one leaves no other."""
 

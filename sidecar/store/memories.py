@@ -110,7 +110,7 @@ def delete(
         if row is not None:
             keys.append(row[0])
     for key in keys:
-        for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses"):
+        for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"):
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
     if not keys:
         return Done((found, score_version(connection, namespace)))
@@ -121,7 +121,7 @@ def delete(
 def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
     """Removes a namespace with everything in it, its log too. Returns how many memories and packets there were."""
     of_memories = "memory_key IN (SELECT memory_key FROM memories WHERE namespace = ?)"
-    for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses"):
+    for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"):
         connection.execute(f"DELETE FROM {table} WHERE {of_memories}", (namespace,))
     for table in ("rescore_versions", "rescore_runs", "pruned_sessions"):
         connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
@@ -247,6 +247,8 @@ def _overwrite(
         return WriteOutcome.UNCHANGED, old
     row = (*row[:UPDATE_TIME], now, *row[UPDATE_TIME + 1 :])
     connection.execute(UPDATE_MEMORY, (*row, old.key))
+    if fields.get("content", old.content) != old.content:
+        connection.execute("DELETE FROM reembedded WHERE memory_key = ?", (old.key,))
     return WriteOutcome.UPDATED, from_row((*row, old.key))
 
 

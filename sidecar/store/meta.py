@@ -12,7 +12,9 @@ SALT = "salt"
 """32 random bytes, made with the store: the secret of the draws for reserved slots."""
 
 EMBEDDER = "embedder"
-"""The embedder that the store was made with, as name@fingerprint:dimension."""
+"""The embedder that made the store's vectors, as name@fingerprint:dimension."""
+REINDEX_TARGET = "reindex_target"
+"""The embedder that vectors are being collected for, in the same form; unset while none are."""
 FIRST_SCORE_VERSION = "first_score_version"
 """As decimal digits, what a namespace that is not known yet counts its score versions from; unset means 0. Set where a
 store goes back to an earlier state."""

@@ -129,6 +129,7 @@ def _mend(connection: sqlite3.Connection, key: int) -> None:
         " embedding = NULL WHERE memory_key = ?",
         (*values, key),
     )
+    connection.execute("DELETE FROM reembedded WHERE memory_key = ?", (key,))
 
 
 def _count(connection: sqlite3.Connection) -> None:

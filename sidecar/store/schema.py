@@ -308,7 +308,17 @@ _PRUNED: Migration = (
     """,
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED),)
+# Vectors of the next embedder, until there is one for every memory. NULL for an embedder that gives none.
+_REEMBEDDED: Migration = (
+    """
+    CREATE TABLE reembedded (
+        memory_key INTEGER PRIMARY KEY,
+        embedding BLOB
+    )
+    """,
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

@@ -36,6 +36,7 @@ from sidecar.store import (
     meta,
     packets,
     prune,
+    reembedded,
     reports,
     requests,
     rescores,
@@ -448,6 +449,45 @@ class Store:
             return Done(None)
 
         self._writer.submit(work, durable=True)
+
+    # Vectors of another embedder
+
+    def begin_reindex(self, target: str) -> None:
+        """Collects vectors for the embedder `target` (name@fingerprint:dimension) from now on, beside those that serve.
+        What was collected for it before is kept."""
+        self._writer.submit(lambda db: reembedded.begin(db, target), durable=True)
+
+    def abandon_reindex(self) -> None:
+        """Drops what was collected for another embedder."""
+        self._writer.submit(reembedded.abandon, durable=True, frees=True)
+
+    def reindex_counts(self, namespace: str = "") -> tuple[int, int]:
+        """Memories that have a vector of the next embedder, and memories in all; "" means of every namespace."""
+        with self._readers.snapshot() as db:
+            return reembedded.counts(db, namespace)
+
+    def texts(
+        self, after: int, limit: int, *, namespace: str = "", only_missing: bool = False
+    ) -> list[reembedded.Text]:
+        """At most `limit` memories whose keys follow `after`; `only_missing`: without a vector of the next embedder."""
+        with self._readers.snapshot() as db:
+            return reembedded.texts(db, after, limit, namespace=namespace, only_missing=only_missing)
+
+    def keep_reembedded(self, target: str, rows: Sequence[reembedded.Embedded]) -> int:
+        """Keeps vectors of the next embedder. Returns how many of the contents still stood.
+
+        Raises OverloadedError if `target` is not the next embedder any more.
+        """
+        return self._writer.submit(lambda db: Done(reembedded.keep(db, target, rows)), durable=True)
+
+    def switch_embedder(self, target: str) -> bool:
+        """Puts the vectors of the next embedder in place, all in one transaction; False, and nothing, if a memory has
+        none yet. For the start: who has loaded a namespace hears nothing of it."""
+        return self._writer.submit(lambda db: Done(reembedded.switch(db, target)), durable=True)
+
+    def renew_embeddings(self, embedder: str, rows: Sequence[reembedded.Embedded]) -> int:
+        """Replaces vectors that are not what the store's own embedder gives. Returns how many."""
+        return self._writer.submit(lambda db: reembedded.renew(db, embedder, rows), durable=True)
 
     def set_agent_sessions(self, sessions: int) -> None:
         """Sets how many sessions of a memory one agent weighs at most. If that is new, all namespaces move on. For the

@@ -417,6 +417,17 @@ class Client:
         is not made by the deadline is given up."""
         return self._call(self._admin.Backup, admin_pb2.BackupRequest(path=path), timeout)
 
+    def reindex(
+        self, embedder: str = "", namespace: str = "", *, timeout: float | None = None
+    ) -> Iterator[admin_pb2.ReindexResponse]:
+        """Has every memory embedded again, and tells how far it is. Without `embedder` by the server's own, in place;
+        vectors of another serve once the server is started with it. `timeout` is for all of it."""
+        request = admin_pb2.ReindexRequest(namespace=namespace, embedder=embedder)
+        try:
+            yield from self._admin.Reindex(request, timeout=timeout, wait_for_ready=self._wait_for_ready or None)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.address) from error
+
     def audit(
         self, namespace: str = "", *, window: datetime.timedelta | None = None, timeout: float | None = None
     ) -> admin_pb2.AuditResponse:
