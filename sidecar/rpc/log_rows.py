@@ -140,6 +140,7 @@ def _write_report(row: LoggedReport) -> tuple[str, dict[str, Any]]:
         "receive_time": _time(report.receive_time),
         "agent_id": row.agent_id,
         "request_id": row.request_id,
+        "late": row.late,
     }
 
 
@@ -162,6 +163,7 @@ def _read_report(row: JsonFields, _: str) -> LoggedReport:
         outcome=row.number("outcome", 0, 1),
         agent_id=row.text("agent_id", 256, least=0),
         request_id=row.text("request_id", REQUEST_ID_BYTES, least=0),
+        late=row.truth("late"),
     )
 
 

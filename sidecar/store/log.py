@@ -68,6 +68,8 @@ class LoggedReport:
     outcome: float
     agent_id: str
     request_id: str
+    late: bool
+    """Whether it came after the window as it was when it came."""
 
 
 LogRow: TypeAlias = StorePriors | MemoryState | LoggedRating | Packet | LoggedReport
@@ -186,9 +188,9 @@ def _ratings(connection: sqlite3.Connection, key: int, memory_id: str) -> Iterat
 
 def _reports(connection: sqlite3.Connection, packet_key: int, packet_id: str) -> Iterator[LoggedReport]:
     beside = {
-        row[0]: row[1:]
+        row[0]: (*row[1:4], bool(row[4]))
         for row in connection.execute(
-            "SELECT report_id, outcome, agent_id, request_id FROM reports WHERE packet_key = ?", (packet_key,)
+            "SELECT report_id, outcome, agent_id, request_id, late FROM reports WHERE packet_key = ?", (packet_key,)
         )
     }
     for report in sorted(
@@ -259,7 +261,7 @@ def _take_report(
         unused=row.report.unused & known,
         shown=None if row.report.shown is None else row.report.shown & known,
     )
-    reports.insert(connection, packet, words, row.outcome, row.agent_id, row.request_id)
+    reports.insert(connection, packet, words, row.outcome, row.agent_id, row.request_id, late=row.late)
     reported[row.packet_id] = packet
     return True
 

@@ -22,8 +22,11 @@ from dataclasses import dataclass
 
 from sidecar.domain import DAY, Channel, MemoryUse, Micros, ReportState
 
-WINDOW: Micros = DAY
-"""A packet without a report is OPEN for so long; a first report after it is LATE."""
+LEAST_WINDOW: Micros = DAY
+"""A packet without a report is OPEN for so long at least; a first report within it is never LATE."""
+
+FEWEST_DELAYS = 100
+"""Delays that must have been seen before the window goes by them."""
 
 MILLION = 1_000_000
 """One whole session, in millionths."""
@@ -111,16 +114,20 @@ def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
     return merged
 
 
-def report_state(create_time: Micros, first_report_time: Micros | None, now: Micros) -> ReportState:
-    """How a packet stands whose first EXPLICIT or INFERRED report arrived at `first_report_time`."""
-    if first_report_time is not None:
-        return ReportState.LATE if is_late(create_time, first_report_time) else ReportState.REPORTED
-    return ReportState.UNREPORTED if is_late(create_time, now) else ReportState.OPEN
+def report_window(delays: Sequence[Micros]) -> Micros:
+    """How long a packet is OPEN: the 99th percentile of how long first reports took lately, and a day at least."""
+    if len(delays) < FEWEST_DELAYS:
+        return LEAST_WINDOW
+    # The smallest delay within which 99 of 100 first reports had come.
+    return max(LEAST_WINDOW, sorted(delays)[(99 * len(delays) + 99) // 100 - 1])
 
 
-def is_late(create_time: Micros, receive_time: Micros) -> bool:
-    """True if a report that arrives then is beyond the packet's window."""
-    return receive_time - create_time > WINDOW
+def report_state(age: Micros, first_late: bool | None, window: Micros) -> ReportState:
+    """How a packet of that age stands. `first_late` says whether its first EXPLICIT or INFERRED report was late when
+    it arrived; None means there is none."""
+    if first_late is not None:
+        return ReportState.LATE if first_late else ReportState.REPORTED
+    return ReportState.UNREPORTED if age > window else ReportState.OPEN
 
 
 def _word(reports: Sequence[Report], memory_id: str) -> _Word | None:

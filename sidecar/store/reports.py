@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
 from sidecar.store import memories, packets, tally
-from sidecar.store.merge import Report, is_late, report_state
+from sidecar.store.merge import LEAST_WINDOW, Report, report_state, report_window
 from sidecar.store.rows import to_json
 from sidecar.store.writer import Done
 
@@ -20,6 +20,9 @@ NOT_IN_PACKET = "NOT_IN_PACKET"
 """The packet holds no memory of that id."""
 CONTRADICTORY = "CONTRADICTORY"
 """The id is named both as used and as unused; it counts as used."""
+
+DELAYS = 1_000
+"""The last first reports of a namespace that its window goes by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +89,21 @@ def take(
     counts: dict[int, UseCounts] = {}
     taken: list[ReportOutcome] = []
     counting = False
+    window = _window(connection, packet, now)
+    late = now - packet.create_time > window
     for report in reports:
         agent_id = report.agent_id or packet.agent_id
         report_id = _digest(report, agent_id)
         results, words = _read(packet, report, report_id, now)
         known = connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (report_id,)).fetchone()
         if known is None:
-            insert(connection, packet, words, report.outcome, agent_id, report.request_id)
+            insert(connection, packet, words, report.outcome, agent_id, report.request_id, late=late)
             counting = counting or report.channel is not Channel.PACKET
         implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
         taken.append(
             ReportOutcome(
                 report_id=report_id,
-                state=report_state(packet.create_time, first_report_time(connection, packet.key), now),
+                state=report_state(now - packet.create_time, first_late(connection, packet.key), window),
                 results=results,
                 used_count=len(words.used),
                 unused_count=len(words.unused | (implied - words.used)),
@@ -119,27 +124,53 @@ class LoggedPacket:
 
     packet: Packet
     uses: tuple[MemoryUse, ...]
-    first_report_time: Micros | None
-    """When the first EXPLICIT or INFERRED report arrived."""
+    first_late: bool | None
+    """Whether the first EXPLICIT or INFERRED report was late; None without one."""
+    window: Micros
+    """How long packets of its namespace are OPEN at present; of no weight once there is a report."""
 
     def report_state(self, now: Micros) -> ReportState:
         """How the packet stands with respect to reports."""
-        return report_state(self.packet.create_time, self.first_report_time, now)
+        return report_state(now - self.packet.create_time, self.first_late, self.window)
 
 
 def read_logged(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> LoggedPacket:
     """A packet with its uses. Raises PacketNotFoundError, also if it is another namespace's."""
     packet_key, packet = packets.read(connection, namespace, packet_id)
-    return LoggedPacket(packet, tuple(uses(connection, packet_key)), first_report_time(connection, packet_key))
+    late = first_late(connection, packet_key)
+    window = LEAST_WINDOW if late is not None else report_window(_delays(connection, packet.namespace))
+    return LoggedPacket(packet, tuple(uses(connection, packet_key)), late, window)
 
 
-def first_report_time(connection: sqlite3.Connection, packet_key: int) -> Micros | None:
-    """When the first report that says something of use arrived."""
+def first_late(connection: sqlite3.Connection, packet_key: int) -> bool | None:
+    """Whether the first report that says something of use was late when it arrived; None without one."""
     row = connection.execute(
-        "SELECT MIN(receive_time) FROM reports WHERE packet_key = ? AND channel IN ('explicit', 'inferred')",
+        "SELECT late FROM reports WHERE packet_key = ? AND channel IN ('explicit', 'inferred')"
+        " ORDER BY receive_time, report_key LIMIT 1",
         (packet_key,),
     ).fetchone()
-    return None if row[0] is None else int(row[0])
+    return None if row is None else bool(row[0])
+
+
+def _window(connection: sqlite3.Connection, packet: ReportedPacket, receive_time: Micros) -> Micros:
+    """How long a packet is OPEN, as far as it matters for a report that arrives then: what is younger than the least
+    window is in every window."""
+    if receive_time - packet.create_time <= LEAST_WINDOW:
+        return LEAST_WINDOW
+    return report_window(_delays(connection, packet.namespace))
+
+
+def _delays(connection: sqlite3.Connection, namespace: str) -> list[Micros]:
+    """How long the first reports that say something of use took, of the packets that were reported on last."""
+    rows = connection.execute(
+        "SELECT r.receive_time - p.create_time FROM reports r CROSS JOIN packets p ON p.packet_key = r.packet_key"
+        " WHERE r.namespace = ? AND r.channel IN ('explicit', 'inferred') AND NOT EXISTS (SELECT 1 FROM reports e"
+        " WHERE e.packet_key = r.packet_key AND e.channel IN ('explicit', 'inferred')"
+        " AND (e.receive_time, e.report_key) < (r.receive_time, r.report_key))"
+        " ORDER BY r.receive_time DESC LIMIT ?",
+        (namespace, DELAYS),
+    )
+    return [delay for (delay,) in rows]
 
 
 def uses(connection: sqlite3.Connection, packet_key: int) -> list[MemoryUse]:
@@ -195,6 +226,8 @@ def insert(
     outcome: float,
     agent_id: str,
     request_id: str,
+    *,
+    late: bool,
 ) -> None:
     """Writes a report down, and counts nothing yet. Its words name only memories of the packet."""
     report_key = connection.execute(
@@ -213,7 +246,7 @@ def insert(
             words.sequence,
             words.report_time,
             words.receive_time,
-            int(is_late(packet.create_time, words.receive_time)),
+            int(late),
             agent_id,
             request_id,
         ),

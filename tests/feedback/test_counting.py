@@ -150,6 +150,23 @@ def test_a_late_report_is_kept_and_counts_from_its_arrival_on(client: Client, na
     assert rates(client, namespace, as_of=before) == start
 
 
+def test_where_reports_are_slow_the_window_is_longer(client: Client, namespace: str, clock: Clock) -> None:
+    """After a hundred packets that were reported on after two days, one of that age is still OPEN, and a report on it
+    makes it REPORTED; what was LATE stays so."""
+    write(client, namespace)
+    packets = [serve(client, namespace, f"s{number}") for number in range(102)]
+    clock.now += 2 * DAY
+    states = [client.report_use(packet, ["m1"]).report_state for packet in packets[:100]]
+    assert states == [types_pb2.REPORT_STATE_LATE] * 100
+    assert client.get_packet(namespace, packets[100]).report_state == types_pb2.REPORT_STATE_OPEN
+    assert client.report_use(packets[100], ["m1"]).report_state == types_pb2.REPORT_STATE_REPORTED
+    assert client.get_packet(namespace, packets[0]).report_state == types_pb2.REPORT_STATE_LATE
+    clock.now += SECOND
+    assert client.get_packet(namespace, packets[101]).report_state == types_pb2.REPORT_STATE_UNREPORTED
+    assert client.get_packet(namespace, packets[100]).report_state == types_pb2.REPORT_STATE_REPORTED
+    assert client.report_use(packets[101], ["m1"]).report_state == types_pb2.REPORT_STATE_LATE
+
+
 def test_a_hundred_reports_at_a_time_give_exactly_the_right_counts(client: Client, namespace: str) -> None:
     """On one packet, from many threads, in any order: what stands is what stands if they come one by one."""
     write(client, namespace, 6)

@@ -118,6 +118,7 @@ reports = st.builds(
     outcome=units,
     agent_id=texts,
     request_id=texts,
+    late=st.booleans(),
 )
 ratings = st.builds(LoggedRating, ids, texts, st.sampled_from([Rating.HELPFUL, Rating.UNHELPFUL]), texts, times)
 states = st.builds(MemoryState, ids, times, st.none() | units, st.none() | units)
@@ -287,7 +288,7 @@ def test_bad_rows_are_told_by_line_and_the_others_go_in(client: Client, namespac
     refused like a line that is cut."""
     client.upsert(namespace, [{"id": "m", "content": "text"}])
     words = Report("r", Channel.EXPLICIT, True, 1.0, None, None, NOW, frozenset(), frozenset(), None)
-    report = LoggedReport("nowhere", words, 1.0, "", "")
+    report = LoggedReport("nowhere", words, 1.0, "", "", late=False)
     chunk = b"\n".join(
         [
             lines(MemoryState("m", NOW, 0.5, None)).strip(),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sidecar.domain import DAY, Channel, ReportState
 from sidecar.store.counts import AgentUse, SessionUse, total
-from sidecar.store.merge import INFERRED_UNUSED, MILLION, Merged, Report, is_late, merge, report_state
+from sidecar.store.merge import INFERRED_UNUSED, MILLION, Merged, Report, merge, report_state, report_window
 
 IDS = ("a", "b", "c")
 MU, KAPPA = 0.2, 10.0
@@ -144,19 +144,42 @@ def test_a_report_time_ahead_of_ours_makes_no_use_in_the_future() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first_report_time", "now", "state"),
+    ("first_late", "age", "state"),
     [
-        (None, DAY, ReportState.OPEN),
-        (None, DAY + 1, ReportState.UNREPORTED),
-        (DAY, 3 * DAY, ReportState.REPORTED),
-        (DAY + 1, 3 * DAY, ReportState.LATE),
+        (None, 2 * DAY, ReportState.OPEN),
+        (None, 2 * DAY + 1, ReportState.UNREPORTED),
+        (False, 3 * DAY, ReportState.REPORTED),
+        (True, DAY, ReportState.LATE),
         (None, -5, ReportState.OPEN),
     ],
 )
-def test_a_packet_is_open_for_a_window(first_report_time: int | None, now: int, state: ReportState) -> None:
-    """Without a report a packet is open until its window ends; a first report after that is late."""
-    assert report_state(0, first_report_time, now) is state
-    assert is_late(0, DAY + 1)
+def test_a_packet_is_open_for_a_window(first_late: bool | None, age: int, state: ReportState) -> None:
+    """Without a report a packet is open until its window ends; what its first report was when it came, it stays."""
+    assert report_state(age, first_late, 2 * DAY) is state
+
+
+@pytest.mark.parametrize(
+    ("delays", "window"),
+    [
+        ([], DAY),
+        ([9 * DAY] * 99, DAY),
+        ([9 * DAY] * 100, 9 * DAY),
+        ([5] * 99 + [9 * DAY], DAY),
+        ([5] * 98 + [9 * DAY, 2 * DAY], 2 * DAY),
+        ([-5] * 200, DAY),
+    ],
+)
+def test_the_window_goes_by_the_slowest_reports_in_a_hundred(delays: list[int], window: int) -> None:
+    """It is the 99th percentile of delays, never under a day, and a day before there are a hundred of them."""
+    assert report_window(delays) == window
+
+
+@given(st.lists(st.integers(0, 30 * DAY), min_size=100, max_size=300))
+def test_at_most_one_report_in_a_hundred_was_slower_than_the_window(delays: list[int]) -> None:
+    """Whatever the delays are, and no shorter window of a delay would do."""
+    window = report_window(delays)
+    assert sum(delay > window for delay in delays) * 100 <= len(delays)
+    assert window == DAY or sum(delay >= window for delay in delays) * 100 > len(delays)
 
 
 def named(one: Report) -> str:

@@ -227,6 +227,38 @@ def test_a_late_report_counts_from_its_arrival_on(house: House) -> None:
     assert house.store.use_counts_as_of("n", NOW + 2 * DAY)[house.keys["a"]].last_use_time == NOW + SECOND
 
 
+def test_slow_reporters_have_a_longer_window(house: House) -> None:
+    """Once a hundred first reports have come, the window is as long as 99 of 100 took; what was late before stays so,
+    later words on a packet are no delays, and only the last thousand count."""
+    for number in range(101):
+        house.packet(f"p{number}", f"s{number}")
+    states = [house.report(f"p{number}", used="a", now=NOW + 3 * DAY).state for number in range(101)]
+    assert states == [ReportState.LATE] * 100 + [ReportState.REPORTED]
+    house.report("p3", unused="a", now=NOW + 90 * DAY)
+    house.packet("open", "s")
+
+    def state(age: int) -> ReportState:
+        return house.store.get_packet("n", "open").report_state(NOW + age)
+
+    assert (state(3 * DAY), state(3 * DAY + 1)) == (ReportState.OPEN, ReportState.UNREPORTED)
+    assert house.store.get_packet("n", "p0").report_state(NOW + 91 * DAY) is ReportState.LATE
+    for number in range(101, 1_101):
+        house.packet(f"p{number}", f"s{number}", create_time=NOW + 90 * DAY)
+        house.report(f"p{number}", used="a", now=NOW + 92 * DAY)
+    assert (state(2 * DAY), state(2 * DAY + 1)) == (ReportState.OPEN, ReportState.UNREPORTED)
+
+
+def test_a_window_is_a_namespaces_own(house: House, make_packet: Callable[..., Packet]) -> None:
+    """Slow reports of one namespace leave the window of another as it is."""
+    for number in range(100):
+        house.packet(f"p{number}", f"s{number}")
+        house.report(f"p{number}", used="a", now=NOW + 3 * DAY)
+    house.store.log_packet(make_packet("other", {"x": -1}, namespace="m"))
+    house.packet("own")
+    assert house.store.get_packet("m", "other").report_state(NOW + 2 * DAY) is ReportState.UNREPORTED
+    assert house.store.get_packet("n", "own").report_state(NOW + 2 * DAY) is ReportState.OPEN
+
+
 def test_changes_carry_the_new_counts(house: House) -> None:
     """Subscribers hear of exactly the memories whose counts moved."""
     changes: list[Change] = []
