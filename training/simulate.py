@@ -1,4 +1,4 @@
-"""Simulates agents with a known truth over any eval data set, driving the server's own store, ranking and feedback.
+"""Simulates agents with a known truth over any eval data set, driving a whole server over its socket.
 
     python -m training.simulate DATASET... [--seeds 20] [--requests 400] [--only discovery|illnesses]
 
@@ -9,41 +9,42 @@ relevant in it (with noise), and reports as often as it is wont to. Memories arr
   reserved slots;
 - illnesses: whether the audit calls four illnesses and a healthy ranker by their names, seed by seed.
 
-Ends with code 1 if a figure misses its bounds. Time, dice and ids come from the seed: a run can be repeated.
+Ends with code 1 if a figure misses its bounds. Time, dice and ids come from the seed: a run can be repeated. Each world
+is a server of its own in this process; the agents know it by its API alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
+
+from memoryranker.client import Client
 
 from sidecar.audit.datasets import Dataset, JudgedTask, read_dataset
-from sidecar.audit.verdict import Verdict, judge
-from sidecar.domain import SECOND, Micros, Packet, RankRequest, Segment, UseReport
+from sidecar.audit.verdict import Verdict
+from sidecar.config import resolve
+from sidecar.domain import SECOND, Micros
 from sidecar.errors import RankerError
-from sidecar.feedback.rescore import Rescorer
-from sidecar.ranking.priors import PriorsByVersion
-from sidecar.ranking.ranker import Ranker
-from sidecar.ranking.tokens import count_tokens
-from sidecar.retrieval.embedders import make_embedder
-from sidecar.retrieval.namespaces import Namespaces
-from sidecar.store.audit_sql import Scope
+from sidecar.lifecycle import Sidecar
 from sidecar.store.meta import SALT
-from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
-from sidecar.weights import Weights, WeightsHolder, make_weights
 
 NAMESPACE = "simulated"
 BETWEEN: Micros = 600 * SECOND
 """Time from one request to the next."""
-MIN_REPORTED = 5
+BATCH = 1_000
+"""Memories in one write."""
+TIMEOUT = 60.0
+"""Seconds for one call."""
 NAMED_RIGHT = 0.95
 """Share of seeds in which an illness must be called by its name: 19 of 20."""
 LEAST_RATIO, MOST_RATIO = 0.85, 1.15
@@ -70,93 +71,119 @@ class Plan:
     slots: int | None = None
     session_length: int = 2
     rescore_every: int = 100
-    weights: Weights | None = None
+    weights: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A packet as it was answered: ids of its memories by place, and with what chance each drawn one was drawn."""
+
+    packet_id: str
+    memory_ids: tuple[str, ...]
+    drawn: Mapping[str, float]
 
 
 @dataclass(slots=True)
 class World:
-    """A running server without its socket, one data set's memories, and a clock that stands unless it is moved."""
+    """A running server with a client of it, one data set's memories, and a clock that stands unless it is moved."""
 
-    store: Store
-    ranker: Ranker
-    rescorer: Rescorer
+    client: Client
     data: Dataset
     now: Micros
     waiting: list[str] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
 
-    def write(self, ids: Sequence[str]) -> None:
-        """Stores memories, as new ones of this moment."""
+    def write(self, ids: Sequence[str], importances: Mapping[str, float] | None = None) -> None:
+        """Stores memories, those that are new as of this moment, with somebody's word on their importance where there
+        is one. RuntimeError if one is refused."""
         by_id = {memory.id: memory for memory in self.data.memories}
-        patches = [
-            (
-                each,
-                {
-                    "content": by_id[each].content,
-                    "kind": by_id[each].kind,
-                    "source_thread": by_id[each].source_thread,
-                    "source_sequence": by_id[each].source_sequence,
-                    "tokens": count_tokens(by_id[each].content),
-                },
-            )
+        memories = [
+            {
+                "id": each,
+                "content": by_id[each].content,
+                "kind": by_id[each].kind,
+                "source_thread": by_id[each].source_thread,
+                "source_sequence": by_id[each].source_sequence,
+                "importance_override": (importances or {}).get(each),
+            }
             for each in ids
         ]
-        if patches:
-            self.store.upsert(NAMESPACE, patches, self.now)
+        for start in range(0, len(memories), BATCH):
+            for result in self.client.upsert(NAMESPACE, memories[start : start + BATCH]).results:
+                if result.status.code:
+                    raise RuntimeError(f"memory {result.memory_id} was refused: {result.status.message}")
+        self.written.update(ids)
 
-    def rank(self, task: JudgedTask, session: str, agent: str, plan: Plan) -> Packet:
-        """Serves a packet, and logs it."""
-        request = RankRequest(
-            namespace=NAMESPACE,
-            task=task.text,
+    def rank(self, task: JudgedTask, session: str, agent: str, plan: Plan) -> Served:
+        """Has a packet served, and logged."""
+        packet = self.client.rank(
+            NAMESPACE,
+            task.text,
             session_id=session,
             agent_id=agent,
             surface="simulated",
             max_items=plan.max_items,
             reserved_slots=plan.slots,
-            explicit_weights=plan.weights,
+            weights=plan.weights,
+            explain="none",
         )
-        return self.ranker.rank(request, lambda: None).packet
+        return Served(
+            packet.packet_id,
+            tuple(item.memory.id for item in packet.items),
+            {
+                item.memory.id: item.inclusion_propensity
+                for item in packet.items
+                if _word(item, "segment") == "RESERVED"
+            },
+        )
 
-    def report(self, packet: Packet, used: Sequence[str], number: int) -> None:
+    def undrawn(self, packet: Served) -> dict[str, float]:
+        """With what chance each other member of a packet's reserve pool would have been drawn."""
+        logged = self.client.get_packet(NAMESPACE, packet.packet_id)
+        return {each.memory_id: each.inclusion_propensity for each in logged.undrawn}
+
+    def report(self, packet: Served, used: Sequence[str], number: int) -> None:
         """Reports the uses of a packet, completely. Two turns on one packet are two reports."""
-        report = UseReport(packet.packet_id, used_memory_ids=tuple(used), sequence=number)
-        outcome = self.store.report(report, self.now)
-        assert not isinstance(outcome, Replayed)
+        self.client.report_use(packet.packet_id, used, sequence=number)
+
+    def rescore(self) -> None:
+        """Moves importances by what was used."""
+        self.client.rescore(apply=True)
 
     def verdict(self) -> Verdict:
         """What the audit says of the whole log."""
-        return judge(self.store.audit(Scope(NAMESPACE), MIN_REPORTED), MIN_REPORTED).verdict
+        return Verdict[_word(self.client.audit(NAMESPACE), "verdict")]
+
+
+def _word(message: Any, name: str) -> str:
+    """The value of an enum field by its name in the API, without its prefix."""
+    values = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number
+    prefix = values[0].name.removesuffix("UNSPECIFIED")
+    return str(values[getattr(message, name)].name).removeprefix(prefix)
 
 
 @contextmanager
 def world(data: Dataset, seed: int) -> Iterator[World]:
-    """A fresh world. Nothing is synced: it is thrown away."""
-    with tempfile.TemporaryDirectory(prefix="memory-ranker-simulate-") as folder:
-        path = Path(folder) / "data"
-        with Store.open(path, sync=lambda _: None) as store:
+    """A whole server on a socket of its own, with a fresh store, and a client of it."""
+    # A socket's path may have about a hundred bytes.
+    with tempfile.TemporaryDirectory(prefix="sim-") as name:
+        folder = Path(name)
+        with Store.open(folder / "data") as store:
             store.set_meta({SALT: seed.to_bytes(32, "big")})
-        with Store.open(path, sync=lambda _: None) as store:
-            namespaces, priors = Namespaces(store.load), PriorsByVersion({})
-            store.subscribe(priors.apply)
-            store.subscribe(namespaces.apply)
-            numbers = iter(range(1 << 40))
-            made: list[World] = []
+        flags = {"listen": f"unix:{folder}/socket", "data": folder / "data", "embedder": "none"}
+        settings = resolve(flags, {"HOME": name}).settings
+        numbers = itertools.count()
+        there: World | None = None
 
-            def clock() -> Micros:
-                return made[0].now
+        def clock() -> Micros:
+            return data.as_of_time if there is None else there.now
 
-            ranker = Ranker(
-                store,
-                namespaces,
-                make_embedder("none"),
-                WeightsHolder("default"),
-                clock,
-                new_packet_id=lambda: f"{seed}-{next(numbers)}",
-                priors=priors,
-            )
-            rescorer = Rescorer(store, clock, new_run_id=lambda: f"run-{seed}-{next(numbers)}")
-            made.append(World(store, ranker, rescorer, data, data.as_of_time))
-            yield made[0]
+        with (
+            Sidecar(settings, clock=clock, new_packet_id=lambda: f"{seed}-{next(numbers)}") as sidecar,
+            Client(sidecar.listen, timeout=TIMEOUT) as client,
+        ):
+            there = World(client, data, data.as_of_time)
+            yield there
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +191,12 @@ class Turn:
     """One request as it was answered: the packet served (an old one if a cache had it) and what the agent used."""
 
     number: int
-    packet: Packet
+    packet: Served
     used: tuple[str, ...]
 
 
 Interference = Callable[[World, Turn], None]
-Cache = dict[str, Packet]
+Cache = dict[str, Served]
 
 
 def run(
@@ -196,7 +223,7 @@ def run(
             if cache is not None:
                 cache[task.id] = packet
         chances = [
-            (item.memory_id, plan.use if item.memory_id in task.relevant else plan.slip) for item in packet.items
+            (memory_id, plan.use if memory_id in task.relevant else plan.slip) for memory_id in packet.memory_ids
         ]
         used = tuple(memory_id for memory_id, chance in chances if dice.random() < chance)
         if dice.random() < plan.report_rates[agent]:
@@ -205,7 +232,7 @@ def run(
         if interfere is not None:
             interfere(there, turn)
         if plan.rescore_every and (number + 1) % plan.rescore_every == 0:
-            there.rescorer.run("", apply=True)
+            there.rescore()
         yield turn
 
 
@@ -248,19 +275,12 @@ def discover(sets: Sequence[Dataset], seed: int, plan: Plan) -> Discovery:
             done: dict[str, int] = {}
             start: set[str] | None = None
             for turn in run(there, plan, random.Random(seed)):
-                stored = {memory.id for memory in there.ranker.snapshot(NAMESPACE).memories if memory.id}
-                start = stored if start is None else start
-                for memory_id in stored - start - arrived.keys():
+                start = set(there.written) if start is None else start
+                for memory_id in there.written - start - arrived.keys():
                     arrived[memory_id] = turn.number
-                pool = {each.memory_id: each.inclusion_propensity for each in turn.packet.undrawn}
-                drawn = {
-                    item.memory_id: item.inclusion_propensity
-                    for item in turn.packet.items
-                    if item.segment is Segment.RESERVED
-                }
-                expected += sum(
-                    chance for each, chance in (pool | drawn).items() if each in arrived and each not in done
-                )
+                drawn = turn.packet.drawn
+                pool = {**there.undrawn(turn.packet), **drawn}
+                expected += sum(chance for each, chance in pool.items() if each in arrived and each not in done)
                 for memory_id in drawn.keys() & arrived.keys() - done.keys():
                     done[memory_id] = turn.number
             waits += [done[each] - arrived[each] + 1 for each in done]
@@ -270,8 +290,8 @@ def discover(sets: Sequence[Dataset], seed: int, plan: Plan) -> Discovery:
             ranked: set[str] = set()
             served: set[str] = set()
             for turn in run(there, replace(plan, slots=0), random.Random(seed)):
-                ranked |= {item.memory_id for item in turn.packet.items if item.segment is Segment.RANKED}
-                served |= {item.memory_id for item in turn.packet.items}
+                ranked |= set(turn.packet.memory_ids) - turn.packet.drawn.keys()
+                served |= set(turn.packet.memory_ids)
             outside = arrived.keys() - ranked
             never += len(outside)
             served_without += len(outside & served)
@@ -288,7 +308,7 @@ def discover(sets: Sequence[Dataset], seed: int, plan: Plan) -> Discovery:
     )
 
 
-SERVES_FIRST = make_weights("serves-first", {"importance": 0.8, "lexical": 0.2})
+SERVES_FIRST = {"importance": 0.8, "lexical": 0.2}
 
 
 def _serves_become_scores() -> Interference:
@@ -296,12 +316,11 @@ def _serves_become_scores() -> Interference:
     serves: dict[str, int] = {}
 
     def interfere(there: World, turn: Turn) -> None:
-        for item in turn.packet.items:
-            serves[item.memory_id] = serves.get(item.memory_id, 0) + 1
+        for memory_id in turn.packet.memory_ids:
+            serves[memory_id] = serves.get(memory_id, 0) + 1
         if turn.number % 20 == 19:
             most = max(serves.values())
-            patches = [(each, {"importance_override": count / most}) for each, count in serves.items()]
-            there.store.upsert(NAMESPACE, patches, there.now)
+            there.write(list(serves), {each: count / most for each, count in serves.items()})
 
     return interfere
 
@@ -309,8 +328,8 @@ def _serves_become_scores() -> Interference:
 def _one_score_for_all(there: World, turn: Turn) -> None:
     """Somebody's formula gives every memory the same."""
     if turn.number == 0:
-        patches = [(memory.id, {"importance_override": 0.5}) for memory in there.data.memories]
-        there.store.upsert(NAMESPACE, patches, there.now)
+        ids = [memory.id for memory in there.data.memories]
+        there.write(ids, dict.fromkeys(ids, 0.5))
 
 
 def diagnose(data: Dataset, seed: int, requests: int) -> dict[Verdict, Verdict]:

@@ -27,7 +27,7 @@ def test_a_world_can_be_run_again(data: Dataset) -> None:
     def turns() -> tuple[list[tuple[str, tuple[str, ...], tuple[str, ...]]], Verdict]:
         with world(data, 3) as there:
             seen = [
-                (turn.packet.packet_id, tuple(item.memory_id for item in turn.packet.items), turn.used)
+                (turn.packet.packet_id, turn.packet.memory_ids, turn.used)
                 for turn in run(there, Plan(requests=40, at_first=0.5), random.Random(3))
             ]
             return seen, there.verdict()
@@ -64,12 +64,12 @@ def test_use_lifts_what_is_used_off_the_floor(data: Dataset) -> None:
         for turn in run(there, plan, random.Random(5)):
             if turn.number % 50 == 49:
                 moved = {
-                    memory.id: memory.importance_use
-                    for memory in there.ranker.snapshot(NAMESPACE).memories
-                    if memory.importance_use is not None
+                    memory.id: memory.importance.use
+                    for memory in there.client.list(NAMESPACE, page_size=1000)
+                    if memory.importance.HasField("use")
                 }
                 lifted.append(len(moved))
-                top = sorted(moved, key=lambda each: -(moved[each] or 0))[:20]
+                top = sorted(moved, key=lambda each: -moved[each])[:20]
     assert lifted == sorted(lifted)
     assert sum(each in relevant for each in top) >= 16
 
