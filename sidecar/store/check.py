@@ -18,7 +18,7 @@ from sidecar.store import meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
-from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, migrate
+from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, declarations, declared
 
 MESSAGES = 20
 """Most of SQLite's own findings that are kept."""
@@ -224,24 +224,12 @@ def _pages(connection: sqlite3.Connection, application: int) -> Iterator[Finding
 
 
 def _schema(connection: sqlite3.Connection, version: int) -> Iterator[Finding]:
-    wanted, found = schema(version), _objects(connection)
+    wanted, found = declarations(version), declared(connection)
     for name, (table, sql) in wanted.items():
         if name not in found:
             yield Finding(Fault.SCHEMA, table, 1, f"{name} is missing", WayOut.SALVAGE)
         elif found[name][1] != sql:
             yield Finding(Fault.SCHEMA, table, 1, f"{name} is not declared as it should be", WayOut.SALVAGE)
-
-
-def schema(version: int) -> dict[str, tuple[str, str]]:
-    """The tables and indexes of a schema version, by name: their table, and how they are declared."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
-        migrate(empty, MIGRATIONS[:version])
-        return _objects(empty)
-
-
-def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    rows = connection.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    return {name: (table, sql) for name, table, sql in rows}
 
 
 def _memories(connection: sqlite3.Connection) -> Iterator[Finding]:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sidecar.errors import StoreUnavailableError
+from sidecar.errors import StoreDamagedError, StoreUnavailableError
 from sidecar.store import meta
 from sidecar.store.checkpoints import Checkpoints, Limits
 from sidecar.store.failures import UnsyncedError, damaged, translate
 from sidecar.store.files import StoreFiles, claim, sync_folder
 from sidecar.store.readers import connect
-from sidecar.store.schema import migrate
+from sidecar.store.schema import MIGRATIONS, declarations, declared, migrate
 
 OLDEST_SQLITE = (3, 35, 0)
 """The first with RETURNING."""
@@ -106,7 +106,23 @@ def _prepare(connection: sqlite3.Connection) -> int:
     connection.execute("PRAGMA checkpoint_fullfsync = ON").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
     _look_for_damage(connection)
+    _look_for_another_schema(connection)
     return migrate(connection)
+
+
+def _look_for_another_schema(connection: sqlite3.Connection) -> None:
+    """A version number alone does not vouch for the tables: a build between releases may have had others."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if not 0 < version <= len(MIGRATIONS):
+        return
+    found = declared(connection)
+    for name, wanted in declarations(version).items():
+        if found.get(name) != wanted:
+            raise StoreDamagedError(
+                f"{name} in memories.db is not as schema version {version} declares it: the file was damaged, or made "
+                "by a build between releases; `memory-ranker check` says more, `check --repair --into FOLDER` saves "
+                "what can be read"
+            )
 
 
 def _look_for_damage(connection: sqlite3.Connection) -> None:

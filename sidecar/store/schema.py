@@ -7,6 +7,7 @@ that a scan of the others does not read them. No table of the log holds the text
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Sequence
 
@@ -355,3 +356,16 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MI
                 connection.execute("ROLLBACK")
             raise
     return len(migrations)
+
+
+def declarations(version: int) -> dict[str, tuple[str, str]]:
+    """The tables and indexes of a schema version, by name: their table, and how they are declared."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+        migrate(empty, MIGRATIONS[:version])
+        return declared(empty)
+
+
+def declared(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """The same, as a database has them."""
+    rows = connection.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return {name: (table, sql) for name, table, sql in rows}

@@ -3,6 +3,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,13 @@ def test_the_database_is_marked_as_ours(store: Store) -> None:
     store.settle()
     head = subprocess.run(["head", "-c", "72", str(store.folder / "memories.db")], capture_output=True, check=True)
     assert int.from_bytes(head.stdout[68:72], "big") == APPLICATION_ID
+
+
+def test_tables_of_another_build_are_refused(tmp_path: Path) -> None:
+    """A store that bears our version number with other tables is not opened, and says what to do."""
+    with Store.open(tmp_path):
+        pass
+    with closing(sqlite3.connect(tmp_path / "memories.db", isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE packets ADD COLUMN of_another_build INTEGER")
+    with pytest.raises(StoreDamagedError, match=r"packets in memories\.db is not as schema version"):
+        Store.open(tmp_path)
