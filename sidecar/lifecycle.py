@@ -6,6 +6,7 @@ until all memories are in memory. What was opened is closed in the opposite orde
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import signal
 import threading
@@ -18,6 +19,7 @@ from typing import Self
 from sidecar.config import Settings
 from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
+from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
@@ -32,6 +34,7 @@ from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
 from sidecar.store import meta
 from sidecar.store.store import Store
+from sidecar.weights import Weights
 from sidecar.weights.settled import settled_weights
 
 logger = logging.getLogger(__name__)
@@ -89,6 +92,7 @@ class Sidecar:
             reindexer = Reindexer(store, embedder, self._make_embedder)
             _settle_embedder(store, embedder, settings.embedder, reindexer)
             store.set_agent_sessions(settings.use_agent_session_cap)
+            store.set_ranking(_ranking_identity(weights.active, settings))
             namespaces = Namespaces(store.load)
             priors = PriorsByVersion(store.use_priors())
             store.subscribe(priors.apply)
@@ -176,6 +180,12 @@ def _reserve(settings: Settings) -> ReserveSettings:
         epsilon=settings.reserve_epsilon,
         temperature=settings.reserve_temperature,
     )
+
+
+def _ranking_identity(weights: Weights, settings: Settings) -> str:
+    """Changes with anything between two starts that can change a ranking of the same store."""
+    parts = (SCHEMA_HASH, weights.identity, sorted(settings.emotion_namespaces), _reserve(settings).policy)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _settle_embedder(store: Store, embedder: Embedder, spec: str, reindexer: Reindexer) -> None:

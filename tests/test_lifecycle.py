@@ -204,3 +204,14 @@ def test_calls_that_run_finish_before_it_stops(tmp_path: Path) -> None:
     assert codes <= {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
     with running(tmp_path) as again:
         assert set(saved) <= {each.id for each in again.client.list("kim")}
+
+
+def test_other_weights_move_every_namespace_on(tmp_path: Path) -> None:
+    """A packet cached before a start with other weights is stale; a start with the same leaves versions alone."""
+    versions: list[int] = []
+    for weights in ("default", "default", "engine", "engine"):
+        with running(tmp_path, embedder="none", weights=weights) as server:
+            if not versions:
+                server.client.upsert("kim", [{"id": "m", "content": "the ferry leaves at nine"}])
+            versions.append(server.client.status("kim").namespace.score_version)
+    assert versions[0] == versions[1] < versions[2] == versions[3]

@@ -20,6 +20,8 @@ FIRST_SCORE_VERSION = "first_score_version"
 store goes back to an earlier state."""
 
 _INFERRED_PRECISION = "inferred_precision"
+RANKING = "ranking"
+"""What ranked when the store was last opened."""
 _AGENT_SESSIONS = "agent_sessions"
 
 

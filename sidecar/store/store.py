@@ -496,8 +496,19 @@ class Store:
         def work(db: Connection) -> Done[None]:
             if meta.agent_sessions(db) != sessions:
                 meta.put_agent_sessions(db, sessions)
-                for namespace in snapshots.all_namespaces(db):
-                    memories.bump(db, namespace)
+                _move_all_on(db)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
+    def set_ranking(self, identity: str) -> None:
+        """Says what ranks from now on: weights, features, settings. If that is new, all namespaces move on, so that no
+        packet of before looks fresh. For the start, as above."""
+
+        def work(db: Connection) -> Done[None]:
+            if meta.get(db, meta.RANKING) != identity.encode():
+                meta.put(db, meta.RANKING, identity.encode())
+                _move_all_on(db)
             return Done(None)
 
         self._writer.submit(work, durable=True)
@@ -525,3 +536,8 @@ class Store:
 def _take_one(connection: Connection, packet: ReportedPacket, report: UseReport, now: Micros) -> Done[ReportOutcome]:
     done = reports.take(connection, packet, [report], now)
     return Done(done.value[0], done.change, done.erased)
+
+
+def _move_all_on(db: Connection) -> None:
+    for namespace in snapshots.all_namespaces(db):
+        memories.bump(db, namespace)

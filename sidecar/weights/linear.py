@@ -42,6 +42,13 @@ class Weights:
     variants: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def identity(self) -> str:
+        """Changes with anything that changes a score."""
+        tables = (self.half_life_days, self.variants)
+        parts = [self.version, self.values.tolist(), self.caps.tolist(), self.use_family_cap]
+        return repr(parts + [sorted(table.items()) for table in tables])
+
+    @property
     def fit_total(self) -> float:
         """The most that task fit could reach before it is scaled into [0, 1]."""
         return float(np.delete(np.minimum(self.values, self.caps), _FAMILY).sum())
