@@ -195,8 +195,8 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="fewer calls and generous bounds, for CI")
     short = parser.parse_args().short
     if short:
-        bounds = {"rank_p50": 150.0, "rank_p99": 300.0, "report": 40.0, "ingest": 100.0, "callers": 0.005}
-        rows = [*measure_calls(20, 10, 2.0, bounds), *measure_start(5_000, 60.0)]
+        bounds = {"rank_p50": 60.0, "rank_p99": 80.0, "report": 15.0, "ingest": 1_000.0, "callers": 0.01}
+        rows = [*measure_calls(20, 10, 2.0, bounds), *measure_start(5_000, 15.0)]
     else:
         bounds = {"rank_p50": 4.0, "rank_p99": 5.0, "report": 1.3, "ingest": 3_000.0, "callers": 0.5}
         rows = [*measure_calls(100, 20, 10.0, bounds), *measure_start(100_000, 5.0)]
