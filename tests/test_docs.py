@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -29,11 +30,40 @@ from sidecar.store.check import Fault
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-SHELL = {
-    name: "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)) for name, text in PAGES.items()
+SHELL, PYTHON = (
+    {
+        name: "".join(re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+        for name, text in PAGES.items()
+    }
+    for language in ("sh", "python")
+)
+RUN = [name for name in PAGES if (SHELL[name] or PYTHON[name]) and name != "cli.md"]
+"""Pages whose commands and Python run here; those of cli.md run in tests/cli."""
+SENTENCES = [f"Service number {n} deploys on port {8000 + n} behind gate {n * n}." for n in range(1, 13)]
+FILES = {
+    "answer.md": "Deployed to port 8001.",
+    "calls.jsonl": json.dumps({"name": "open", "arguments": {"port": 8001}}),
+    "memories.jsonl": json.dumps({"id": "f1", "content": "The release train leaves on Tuesdays."}),
+    "MEMORY.md": "- Prefers short answers.\n",
+    "CLAUDE.md": "- Run the tests before a commit.\n",
+    "memory/2026-03-02.md": "- Rolled back the release.\n",
+    "notes.md": "- The staging database is read-only.\n",
+    "chat.jsonl": json.dumps({"id": "c1", "message": {"text": "Hello"}, "ts": "2026-03-02T09:05:00Z", "from": "Ann"}),
+    "judged/ops.json": json.dumps(
+        {
+            "id": "ops",
+            "memories": [
+                {"id": f"m{n}", "content": text, "created_at": f"2026-03-{n + 1:02}T09:05:00Z", "session": n % 3}
+                for n, text in enumerate(SENTENCES)
+            ],
+            "queries": [
+                {"qid": f"q{n}", "query": f"Which port has service number {n + 1}?", "relevant": [f"m{n}"]}
+                for n in range(len(SENTENCES))
+            ],
+        }
+    ),
 }
-RUN = [name for name in ("backup.md", "concepts.md", "settings.md") if SHELL[name]]
-"""Pages whose commands run here; those of cli.md run in tests/cli, those of a part of the product in its own tests."""
+"""What the pages' commands read, by the name that they have there."""
 OF_SERVE = (errors.SettingsError, errors.ListenError)
 """What only a server that starts can say; it has no caller then."""
 AT_START = (errors.StoreLockedError, errors.SchemaTooNewError, errors.EmbedderMismatchError, errors.StoreDamagedError)
@@ -175,18 +205,25 @@ def test_links_to_headings_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("name", RUN)
 def test_what_a_page_tells_you_to_type_works(name: str) -> None:
-    """All of a page's commands run as one script, with memories m1 to m8 and a packet of some of them."""
+    """All of a page's commands run as one script, and so does its Python, with memories m1 to m8, a packet of some of them that was reported on,
+    a rescore after it, and the files that the page names."""
     with temporary_folder(keep=False) as folder, running_server(folder) as connection:
+        for file, text in FILES.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(text, encoding="utf-8")
         with connection.client() as client:
             client.upsert("default", [{"id": f"m{n}", "content": f"memory {n} of deploys"} for n in range(1, 9)])
             packet = client.rank("default", "deploys", max_items=3).packet_id
+            client.report_use(packet, ["m1"])
+            run = client.rescore(apply=True).run_id
         environ = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(folder),
             "LANG": "C.UTF-8",
             "PACKET": packet,
+            "RUN": run,
             "MEMORY_RANKER_LISTEN": connection.address,
         }
-        command = ["bash", "-euo", "pipefail", "-c", SHELL[name]]
-        ran = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        for command in (["bash", "-euo", "pipefail", "-c", SHELL[name]], [sys.executable, "-c", PYTHON[name]]):
+            ran = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
