@@ -205,8 +205,8 @@ def test_links_to_headings_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("name", RUN)
 def test_what_a_page_tells_you_to_type_works(name: str) -> None:
-    """All of a page's commands run as one script, and so does its Python, with memories m1 to m8, a packet of some of them that was reported on,
-    a rescore after it, and the files that the page names."""
+    """All of a page's commands run as one script, and so does its Python, with memories m1 to m8, a packet of some of
+    them that was reported on, a rescore after it, and the files that the page names."""
     with temporary_folder(keep=False) as folder, running_server(folder) as connection:
         for file, text in FILES.items():
             (folder / file).parent.mkdir(exist_ok=True)
