@@ -234,6 +234,7 @@ class PacketItem:
 
     `features` and `contributions` are in the registry's order; `raw` holds the ages and counts behind the values, in
     the order of `sidecar.features.RAW_NAMES`. `task_fit` is the score without the use family, scaled into [0, 1].
+    `kind` is the memory's as it was scored, "" in a log from before kinds were kept.
     """
 
     memory_id: str
@@ -248,6 +249,7 @@ class PacketItem:
     inclusion_propensity: float = 1.0
     position_probability: float = 1.0
     swapped: bool = False
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,7 @@ class PoolItem:
     score: float
     task_fit: float
     inclusion_propensity: float
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,7 @@ def _log_rows(
             task_fit=float(parts.task_fit[row]),
             inclusion_propensity=propensity[row] if row in drawn else 1.0,
             position_probability=q,
+            kind=columns.kinds[columns.kind[row]],
         )
         for row, q in zip(rows, probability, strict=True)
     )
@@ -343,6 +344,7 @@ def _log_rows(
             score=float(parts.score[row]),
             task_fit=float(parts.task_fit[row]),
             inclusion_propensity=propensity[row],
+            kind=columns.kinds[columns.kind[row]],
         )
         for row in undrawn
     )

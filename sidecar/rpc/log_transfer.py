@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from memoryranker.v1 import admin_pb2
+from google.protobuf.message import DecodeError
+from memoryranker.v1 import admin_pb2, ranker_pb2
 
+from sidecar.domain import Packet
 from sidecar.errors import Violations
-from sidecar.rpc.log_rows import read_row, write_row
 from sidecar.rpc.status import MESSAGE_BYTES, cut
 from sidecar.rpc.validation import NAMESPACE_BYTES, check_text, read_time
 from sidecar.store.log import LogRow
+from sidecar.store.log_rows import read_row, write_row
 from sidecar.store.store import Store
 
 CHUNK_BYTES = 1 << 20
@@ -61,7 +64,7 @@ def import_log(store: Store, requests: Iterable[admin_pb2.ImportLogRequest]) -> 
             if not line.strip():
                 continue
             try:
-                owner, row = read_row(line, namespace)
+                owner, row = read_line(line, namespace)
             except ValueError as error:
                 rejected.append((line_number, str(error)))
             else:
@@ -77,6 +80,28 @@ def import_log(store: Store, requests: Iterable[admin_pb2.ImportLogRequest]) -> 
         for number, words in sorted(rejected)[: MOST_REJECTIONS - len(response.rejections)]:
             response.rejections.add(line=number, message=cut(words, MESSAGE_BYTES))
     return response
+
+
+def read_line(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
+    """The namespace and the row of a line, as `read_row`; the request of a packet becomes one about its namespace."""
+    owner, row = read_row(line, namespace)
+    if isinstance(row, Packet):
+        row = replace(row, payload=_of_namespace(row.payload, owner))
+    return owner, row
+
+
+def _of_namespace(payload: bytes, namespace: str) -> bytes:
+    """The request that a packet answered, as one about the namespace that the packet now is in."""
+    if not payload:
+        return payload
+    try:
+        request = ranker_pb2.RankRequest.FromString(payload)
+    except DecodeError as error:
+        raise ValueError("request is no RankRequest") from error
+    if request.namespace == namespace:
+        return payload
+    request.namespace = namespace
+    return request.SerializeToString()
 
 
 def _all(store: Store) -> Iterator[str]:

@@ -18,28 +18,22 @@ from numpy.typing import NDArray
 
 from sidecar.domain import DAY, SECOND, Micros
 from sidecar.errors import Violations
+from sidecar.formats.bounds import END_SECOND as END_SECOND
+from sidecar.formats.bounds import FIRST_SECOND as FIRST_SECOND
+from sidecar.formats.bounds import ID_BYTES as ID_BYTES
+from sidecar.formats.bounds import NAMESPACE_BYTES as NAMESPACE_BYTES
+from sidecar.formats.bounds import REQUEST_ID_BYTES as REQUEST_ID_BYTES
+from sidecar.formats.bounds import shown as shown
 
-NAMESPACE_BYTES = 128
-ID_BYTES = 256
-REQUEST_ID_BYTES = 128
 METADATA_BYTES = 16_384
 METADATA_DEPTH = 16
 """Protobuf itself reads no more than some 30 levels: below that the error is ours, and says where."""
-# 1900-01-01 and 2201-01-01, in seconds since 1970-01-01 UTC.
-FIRST_SECOND = -2_208_988_800
-END_SECOND = 7_289_654_400
 
 LONGEST_DURATION: Micros = 365_250 * DAY
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp"})
 # Letters and symbols by category, and yet nothing to see: Hangul fillers, the blank Braille pattern.
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-
-
-def shown(value: object) -> str:
-    """A glimpse of a value for a message: at most some 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:45]}... ({len(text)} characters)"
 
 
 def check_text(bad: Violations, path: str, value: str, least: int, most: int) -> None:

@@ -50,6 +50,7 @@ _COLUMNS = (
     "left_out",
     "degradations",
     "undrawn_ids",
+    "kinds",
     "request",
     "features",
     "contributions",
@@ -72,10 +73,9 @@ _INSERT_EXPOSURE = (
     "INSERT INTO exposures (packet_key, place, memory_key, memory_id, segment, score, task_fit,"
     " inclusion_propensity, position_probability, tokens, swapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SELECT_EXPOSURES = (
-    "SELECT memory_id, memory_key, segment, score, task_fit, inclusion_propensity, position_probability, tokens,"
-    " swapped FROM exposures WHERE packet_key = ? ORDER BY place"
-)
+SELECTED = f"packet_key, {', '.join(_COLUMNS)}"
+EXPOSED = "memory_id, memory_key, segment, score, task_fit, inclusion_propensity, position_probability, tokens, swapped"
+_SELECT_EXPOSURES = f"SELECT {EXPOSED} FROM exposures WHERE packet_key = ? ORDER BY place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class PacketRows:
 def to_rows(packet: Packet) -> PacketRows:
     """The rows of a packet."""
     items, undrawn = packet.items, packet.undrawn
+    kinds = [*(item.kind for item in items), *(item.kind for item in undrawn)]
     row = (
         packet.packet_id,
         packet.namespace,
@@ -114,6 +115,7 @@ def to_rows(packet: Packet) -> PacketRows:
         to_json({reason.value: count for reason, count in packet.left_out.items()}),
         to_json([[reason.value, message] for reason, message in packet.degradations]),
         to_json([item.memory_id for item in undrawn]),
+        to_json(kinds),
         packet.payload,
         _pack([item.features for item in items]),
         _pack([item.contributions for item in items]),
@@ -152,15 +154,19 @@ def insert(connection: sqlite3.Connection, rows: PacketRows) -> None:
 
 def read(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> tuple[int, Packet]:
     """The packet and its key. Raises PacketNotFoundError, also if it is another namespace's."""
-    found = connection.execute(
-        f"SELECT packet_key, {', '.join(_COLUMNS)} FROM packets WHERE packet_id = ?", (packet_id,)
-    ).fetchone()
+    found = connection.execute(f"SELECT {SELECTED} FROM packets WHERE packet_id = ?", (packet_id,)).fetchone()
     if found is None or namespace not in (None, found[2]):
         raise unknown(packet_id)
     packet_key = int(found[0])
+    return packet_key, from_rows(found, connection.execute(_SELECT_EXPOSURES, (packet_key,)).fetchall())
+
+
+def from_rows(found: Row, exposures: Sequence[Row]) -> Packet:
+    """The packet of a row of SELECTED and its rows of EXPOSED, by place."""
     row: Mapping[str, Any] = dict(zip(_COLUMNS, found[1:], strict=True))
-    exposures = connection.execute(_SELECT_EXPOSURES, (packet_key,)).fetchall()
-    return packet_key, _packet(row, _items(row, exposures), _undrawn(row))
+    kinds = json.loads(row["kinds"]) or [""] * (len(exposures) + len(row["undrawn_tokens"]) // 8)
+    served = _items(row, exposures, kinds[: len(exposures)])
+    return _packet(row, served, _undrawn(row, kinds[len(exposures) :]))
 
 
 def unknown(packet_id: str) -> PacketNotFoundError:
@@ -200,7 +206,7 @@ def _packet(row: Mapping[str, Any], items: tuple[PacketItem, ...], undrawn: tupl
     )
 
 
-def _items(row: Mapping[str, Any], exposures: Sequence[Row]) -> tuple[PacketItem, ...]:
+def _items(row: Mapping[str, Any], exposures: Sequence[Row], kinds: Sequence[str]) -> tuple[PacketItem, ...]:
     count = len(exposures)
     features, contributions, raw = (_rows(row[name], count) for name in ("features", "contributions", "raw"))
     return tuple(
@@ -217,12 +223,13 @@ def _items(row: Mapping[str, Any], exposures: Sequence[Row]) -> tuple[PacketItem
             position_probability=exposure[6],
             tokens=exposure[7],
             swapped=bool(exposure[8]),
+            kind=kinds[i],
         )
         for i, exposure in enumerate(exposures)
     )
 
 
-def _undrawn(row: Mapping[str, Any]) -> tuple[PoolItem, ...]:
+def _undrawn(row: Mapping[str, Any], kinds: Sequence[str]) -> tuple[PoolItem, ...]:
     ids = json.loads(row["undrawn_ids"])
     keys, tokens = (np.frombuffer(row[f"undrawn_{name}"], "<i8").tolist() for name in ("keys", "tokens"))
     scores, fits, chances = (
@@ -239,6 +246,7 @@ def _undrawn(row: Mapping[str, Any]) -> tuple[PoolItem, ...]:
             score=scores[i],
             task_fit=fits[i],
             inclusion_propensity=chances[i],
+            kind=kinds[i],
         )
         for i, memory_id in enumerate(ids)
     )

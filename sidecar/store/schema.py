@@ -319,7 +319,11 @@ _REEMBEDDED: Migration = (
     """,
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),)
+# The kind of each served memory, by place, then of each undrawn one: half-lives are fitted by kind, and the memory may
+# be gone or changed by then. Empty in packets from before.
+_KINDS: Migration = ("ALTER TABLE packets ADD COLUMN kinds TEXT NOT NULL DEFAULT '[]'",)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

@@ -234,6 +234,18 @@ def reports_of(connection: sqlite3.Connection, packet_key: int) -> list[Report]:
     return _build(reports, words)[packet_key]
 
 
+def reports_between(connection: sqlite3.Connection, after: int, last: int) -> dict[int, list[Report]]:
+    """All reports on the packets whose keys are in (after, last], by packet key, in no order."""
+    of_reports = "r.packet_key > ? AND r.packet_key <= ?"
+    return _build(
+        connection.execute(f"SELECT {_REPORT} FROM reports r WHERE {of_reports}", (after, last)).fetchall(),
+        connection.execute(
+            f"SELECT {_WORD} FROM report_memories w JOIN reports r ON r.report_key = w.report_key WHERE {of_reports}",
+            (after, last),
+        ).fetchall(),
+    )
+
+
 def _build(reports: Sequence[Row], words: Sequence[Row]) -> dict[int, list[Report]]:
     """Reports by packet key."""
     named: dict[tuple[int, str], set[str]] = defaultdict(set)

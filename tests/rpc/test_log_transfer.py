@@ -27,8 +27,9 @@ from sidecar.domain import (
     Rating,
     Segment,
 )
-from sidecar.rpc.log_rows import read_row, write_row
+from sidecar.rpc.log_transfer import read_line
 from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
+from sidecar.store.log_rows import read_row, write_row
 from sidecar.store.merge import Report
 from tests.serving import Running
 
@@ -56,6 +57,7 @@ def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
             "raw": numbers,
             "tokens": counts,
             "inclusion_propensity": units,
+            "kind": st.sampled_from(["", "fact", "決定"]),
         }
     )
 
@@ -214,7 +216,7 @@ def line(kind: str, **fields: Any) -> bytes:
 def test_a_bad_row_says_what_is_wrong(given_: bytes, says: str) -> None:
     """The field by its path, its value, and what it must be."""
     with pytest.raises(ValueError, match=re.escape(says)):
-        read_row(given_)
+        read_line(given_)
 
 
 def test_a_row_with_a_memory_twice_or_uneven_numbers_is_refused() -> None:

@@ -40,6 +40,7 @@ def packet(packet_id: str, items: int = 3, undrawn: int = 2, width: int = 5, **f
                 inclusion_propensity=float(random.random()),
                 position_probability=float(random.random()),
                 swapped=i == 1,
+                kind=f"kind-{i}",
             )
             for i in range(items)
         ),
@@ -53,6 +54,7 @@ def packet(packet_id: str, items: int = 3, undrawn: int = 2, width: int = 5, **f
                 score=float(random.random()),
                 task_fit=float(random.random()),
                 inclusion_propensity=float(random.random()),
+                kind="fact",
             )
             for i in range(undrawn)
         ),

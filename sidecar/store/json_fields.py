@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sidecar.domain import SECOND, Floats, Micros
-from sidecar.rpc.validation import END_SECOND, FIRST_SECOND, shown
+from sidecar.formats.bounds import END_SECOND, FIRST_SECOND, shown
 
 MOST_ROWS = 10_000
 """In one list of objects."""

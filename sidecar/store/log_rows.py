@@ -12,9 +12,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from google.protobuf.message import DecodeError
-from memoryranker.v1 import ranker_pb2
-
 from sidecar.domain import (
     Channel,
     DegradationReason,
@@ -28,8 +25,8 @@ from sidecar.domain import (
     Rating,
     Segment,
 )
-from sidecar.rpc.json_fields import EPOCH, MICROSECOND, JsonFields
-from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
+from sidecar.formats.bounds import ID_BYTES, KIND_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
+from sidecar.store.json_fields import EPOCH, MICROSECOND, JsonFields
 from sidecar.store.log import STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
 from sidecar.store.merge import Report
 
@@ -213,6 +210,7 @@ def _write_scored(item: PacketItem | PoolItem) -> dict[str, Any]:
     return {
         "memory_id": item.memory_id,
         **key,
+        "kind": item.kind,
         "score": item.score,
         "task_fit": item.task_fit,
         "features": _list(item.features),
@@ -258,7 +256,7 @@ def _read_packet(row: JsonFields, namespace: str) -> Packet:
         reserve_pool_size=row.whole("reserve_pool_size"),
         pool_sizes=(row.whole("pool_size_unreported"), row.whole("pool_size_reported")),
         reserved_slots=row.whole("reserved_slots"),
-        payload=_of_namespace(row.data("request"), namespace),
+        payload=row.data("request"),
         **others,
     )
 
@@ -267,6 +265,7 @@ def _read_scored(row: JsonFields) -> dict[str, Any]:
     return {
         "memory_id": row.text("memory_id", ID_BYTES),
         "memory_key": row.whole("key", -(2**63), 0) if row.has("key") else STORED,
+        "kind": row.text("kind", KIND_BYTES, least=0),
         "score": row.number("score"),
         "task_fit": row.number("task_fit"),
         "features": row.floats("features"),
@@ -283,20 +282,6 @@ _READERS: Mapping[str, Callable[[JsonFields, str], LogRow]] = {
     "packet": _read_packet,
     "report": _read_report,
 }
-
-
-def _of_namespace(payload: bytes, namespace: str) -> bytes:
-    """The request that a packet answered, as one about the namespace that the packet now is in."""
-    if not payload:
-        return payload
-    try:
-        request = ranker_pb2.RankRequest.FromString(payload)
-    except DecodeError as error:
-        raise ValueError("request is no RankRequest") from error
-    if request.namespace == namespace:
-        return payload
-    request.namespace = namespace
-    return request.SerializeToString()
 
 
 def _time(micros: Micros) -> str:

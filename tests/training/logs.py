@@ -1,0 +1,114 @@
+"""Logs as the store would have them, made without one: packets with real feature columns, and reports on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sidecar.domain import SECOND, Channel, Micros, Packet, PacketItem, PoolItem, Segment
+from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
+from sidecar.store.log import LoggedReport
+from sidecar.store.merge import Report
+
+START: Micros = 1_700_000_000_000_000
+HOUR: Micros = 3_600 * SECOND
+
+
+def features_of(values: Mapping[str, float]) -> np.ndarray:
+    """A row of features, 0 where none is given."""
+    return np.array([values.get(name, 0.0) for name in FEATURE_NAMES])
+
+
+def make_packet(
+    packet_id: str,
+    features: Sequence[np.ndarray],
+    *,
+    ids: Sequence[str] | None = None,
+    pool: Sequence[np.ndarray] = (),
+    segments: Sequence[Segment] | None = None,
+    kinds: Sequence[str] | None = None,
+    raw: Sequence[np.ndarray] | None = None,
+    **fields: Any,
+) -> Packet:
+    """A packet of memories with these features, by place."""
+    names = [f"{packet_id}-m{i}" for i in range(len(features))] if ids is None else ids
+    ages = [np.zeros(len(RAW_NAMES))] * len(features) if raw is None else raw
+    items = tuple(
+        PacketItem(
+            memory_id=names[i],
+            memory_key=i + 1,
+            segment=Segment.RANKED if segments is None else segments[i],
+            score=1.0 - i / 100,
+            contributions=np.zeros(len(FEATURE_NAMES)),
+            features=row,
+            raw=ages[i],
+            tokens=10,
+            task_fit=0.5,
+            kind="fact" if kinds is None else kinds[i],
+        )
+        for i, row in enumerate(features)
+    )
+    undrawn = tuple(
+        PoolItem(f"{packet_id}-u{i}", 100 + i, row, np.zeros(len(RAW_NAMES)), 10, 0.1, 0.4, 0.5, "fact")
+        for i, row in enumerate(pool)
+    )
+    given: dict[str, Any] = {
+        "packet_id": packet_id,
+        "namespace": "n",
+        "items": items,
+        "undrawn": undrawn,
+        "model_version": "default",
+        "feature_schema_hash": SCHEMA_HASH,
+        "exploration_policy": "policy",
+        "score_version": 1,
+        "as_of_time": START,
+        "create_time": START,
+        "valid_until_time": None,
+        "left_out": {},
+        "degradations": (),
+        "empty_reason": None,
+        "reserve_pool_size": len(undrawn),
+        "pool_sizes": (len(undrawn), 0),
+        "reserved_slots": 0,
+        "token_budget": None,
+        "ranked_budget": None,
+        "slot_budget": None,
+        "session_id": "",
+        "agent_id": "agent",
+        **fields,
+    }
+    return Packet(**given)
+
+
+def make_report(
+    packet_id: str,
+    used: Iterable[str] = (),
+    *,
+    report_id: str | None = None,
+    unused: Iterable[str] = (),
+    shown: Iterable[str] | None = None,
+    channel: Channel = Channel.EXPLICIT,
+    complete: bool = True,
+    confidence: float = 0.8,
+    sequence: int | None = None,
+    at: Micros = START + HOUR,
+    outcome: float = 1.0,
+    late: bool = False,
+) -> LoggedReport:
+    """A report as the log keeps it."""
+    words = (packet_id, sorted(used), sorted(unused), channel, complete, sequence, at, outcome)
+    report = Report(
+        report_id=report_id or repr(words),
+        channel=channel,
+        complete=complete and channel in (Channel.EXPLICIT, Channel.INFERRED),
+        confidence=confidence,
+        sequence=sequence,
+        report_time=None,
+        receive_time=at,
+        used=frozenset(used),
+        unused=frozenset(unused),
+        shown=None if shown is None else frozenset(shown),
+    )
+    return LoggedReport(packet_id, report, outcome, "agent", "", late)

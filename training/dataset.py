@@ -1,0 +1,339 @@
+"""The data set that everything statistical takes: what was served, as it was scored, and what is known of its use.
+
+`build_dataset` is pure over rows of the log. Two cut-offs fix its result, bit for bit: packets made from the event
+cut-off on, and reports received after the ingest cut-off, do not exist for it. The rows may come in any order and more
+than once. Merging is the store's own (`sidecar.store.merge`); what a channel is worth is `training.labels`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats, Micros, Packet, PacketItem, PoolItem, ReportState, Segment
+from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
+from sidecar.store.log import LoggedReport, LogRow
+from sidecar.store.packets import session_key
+from training.labels import UNLABELLED, PacketWords, Trust, WordsOfPackets, trust_of
+from training.use_free import values_without_use
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+SEGMENTS = (Segment.RANKED, Segment.RESERVED, Segment.PINNED)
+"""What `segment` indexes."""
+STATES = (ReportState.OPEN, ReportState.REPORTED, ReportState.UNREPORTED, ReportState.LATE)
+"""What `state` indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoffs:
+    """Which part of the log counts: packets made in [from_time, event), reports received until `ingest`, inclusive.
+
+    `from_time` None means from the first packet on.
+    """
+
+    event: Micros
+    ingest: Micros
+    from_time: Micros | None = None
+
+    def has(self, create_time: Micros) -> bool:
+        """True for a packet that was made in the window."""
+        return create_time < self.event and (self.from_time is None or create_time >= self.from_time)
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """The p packets, ascending by (create_time, packet_id). Texts are tuples, numbers arrays, all of length p.
+
+    `session` numbers the sessions, by when they start; `session_start` is that of the first packet of the session in
+    the window. `state` indexes STATES; `reported` is True where an EXPLICIT or INFERRED report came, in time or late.
+    `outcome` is the g of the PACKET channel in [0, 1], 0 where none was said. Budgets are in tokens, NaN where there
+    was none. `pool_size` counts the whole reserve pool, drawn and undrawn.
+    """
+
+    packet_id: tuple[str, ...]
+    namespace: tuple[str, ...]
+    agent: tuple[str, ...]
+    surface: tuple[str, ...]
+    model_version: tuple[str, ...]
+    exploration_policy: tuple[str, ...]
+    feature_schema_hash: tuple[str, ...]
+    create_time: Ints
+    session: Ints
+    session_start: Ints
+    state: Codes
+    reported: NDArray[np.bool_]
+    outcome: Floats
+    pool_size: Ints
+    reserved_slots: Ints
+    token_budget: Floats
+    ranked_budget: Floats
+    slot_budget: Floats
+
+    def __len__(self) -> int:
+        return len(self.packet_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """n served memories, m undrawn members of reserve pools (`pool_...`), p packets. Floats are float64 as logged.
+
+    Rows ascend by packet, then by place; pool rows by packet, then by id. `packet` and `pool_packet` index `packets`,
+    `memory_key` and `pool_memory_key` index `memory_id` (one entry for each namespace and id), `kind` and `pool_kind`
+    index `kinds` ("" where none was logged). `raw` has the columns of RAW_NAMES, `without_use` those of
+    PARTLY_FED_BY_USE. `place` counts from 1, `segment` indexes SEGMENTS.
+
+    `used` is a_i and `unused` b_j, each in [0, 1] and never both above 0; both 0 means that nothing is known. `channel`
+    indexes `training.labels.CHANNELS` and says whose word that is.
+    """
+
+    feature_names: tuple[str, ...]
+    features: Floats
+    without_use: Floats
+    raw: Floats
+    packet: Ints
+    memory_key: Ints
+    memory_id: tuple[str, ...]
+    kinds: tuple[str, ...]
+    kind: Codes
+    place: Codes
+    segment: Codes
+    score: Floats
+    task_fit: Floats
+    inclusion_propensity: Floats
+    position_probability: Floats
+    swapped: NDArray[np.bool_]
+    used: Floats
+    unused: Floats
+    channel: Codes
+    pool_features: Floats
+    pool_without_use: Floats
+    pool_raw: Floats
+    pool_packet: Ints
+    pool_memory_key: Ints
+    pool_kind: Codes
+    pool_score: Floats
+    pool_task_fit: Floats
+    pool_propensity: Floats
+    packets: Packets
+    trust: Trust
+    other_schemas: Mapping[str, int] = field(default_factory=dict)
+    """Packets of the window whose features are of another schema, and which are left out, by its hash."""
+
+    def __len__(self) -> int:
+        return len(self.packet)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A packet while rows still come: only what the data set keeps of it."""
+
+    packet_id: str
+    namespace: str
+    session: tuple[str, str]
+    agent: str
+    surface: str
+    model_version: str
+    exploration_policy: str
+    create_time: Micros
+    pool_size: int
+    reserved_slots: int
+    budgets: tuple[float, float, float]
+    memory_ids: tuple[str, ...]
+    kinds: tuple[str, ...]
+    numbers: Floats
+    """(n, 6): segment, score, task fit, inclusion propensity, position probability, swapped."""
+    features: Floats
+    raw: Floats
+    pool_ids: tuple[str, ...]
+    pool_kinds: tuple[str, ...]
+    pool_numbers: Floats
+    """(m, 3): score, task fit, inclusion propensity."""
+    pool_features: Floats
+    pool_raw: Floats
+
+
+def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs, schema: str = SCHEMA_HASH) -> Dataset:
+    """The data set of the log's rows; rows other than packets and reports are passed over.
+
+    Reads each row once and keeps arrays, so that `rows` may be a stream. Packets of another feature schema than
+    `schema` are counted and left out: their numbers mean something else.
+    """
+    held: dict[str, _Held] = {}
+    others: dict[str, str] = {}
+    reports: dict[str, dict[str, LoggedReport]] = {}
+    names: dict[str, str] = {}
+    for row in rows:
+        if isinstance(row, Packet):
+            if not cutoffs.has(row.create_time):
+                continue
+            if row.feature_schema_hash != schema:
+                others[row.packet_id] = row.feature_schema_hash
+            elif row.packet_id not in held:
+                held[row.packet_id] = _hold(row, names)
+        elif isinstance(row, LoggedReport) and row.report.receive_time <= cutoffs.ingest:
+            reports.setdefault(row.packet_id, {})[row.report.report_id] = row
+    packets = sorted(held.values(), key=lambda each: (each.create_time, each.packet_id))
+    words = WordsOfPackets(
+        [
+            PacketWords(
+                each.namespace, each.create_time, each.memory_ids, tuple(reports.get(each.packet_id, {}).values())
+            )
+            for each in packets
+        ],
+        cutoffs.ingest,
+    )
+    return _assemble(packets, words, schema, Counter(others.values()))
+
+
+def _hold(packet: Packet, names: dict[str, str]) -> _Held:
+    items, undrawn = packet.items, tuple(sorted(packet.undrawn, key=lambda each: each.memory_id))
+
+    def once(text: str) -> str:
+        """The same text object for equal texts: ids repeat in every packet."""
+        return names.setdefault(text, text)
+
+    def budget(tokens: int | None) -> float:
+        return np.nan if tokens is None else float(tokens)
+
+    return _Held(
+        packet_id=packet.packet_id,
+        namespace=once(packet.namespace),
+        session=(once(packet.namespace), session_key(packet.session_id, packet.packet_id)),
+        agent=once(packet.agent_id),
+        surface=once(packet.surface),
+        model_version=once(packet.model_version),
+        exploration_policy=once(packet.exploration_policy),
+        create_time=packet.create_time,
+        pool_size=packet.reserve_pool_size,
+        reserved_slots=packet.reserved_slots,
+        budgets=(budget(packet.token_budget), budget(packet.ranked_budget), budget(packet.slot_budget)),
+        memory_ids=tuple(once(item.memory_id) for item in items),
+        kinds=tuple(once(item.kind) for item in items),
+        numbers=np.array(
+            [
+                (
+                    SEGMENTS.index(item.segment),
+                    item.score,
+                    item.task_fit,
+                    item.inclusion_propensity,
+                    item.position_probability,
+                    item.swapped,
+                )
+                for item in items
+            ],
+            np.float64,
+        ).reshape(len(items), 6),
+        features=_matrix(items, "features", len(FEATURE_NAMES)),
+        raw=_matrix(items, "raw", len(RAW_NAMES)),
+        pool_ids=tuple(once(item.memory_id) for item in undrawn),
+        pool_kinds=tuple(once(item.kind) for item in undrawn),
+        pool_numbers=np.array(
+            [(item.score, item.task_fit, item.inclusion_propensity) for item in undrawn], np.float64
+        ).reshape(len(undrawn), 3),
+        pool_features=_matrix(undrawn, "features", len(FEATURE_NAMES)),
+        pool_raw=_matrix(undrawn, "raw", len(RAW_NAMES)),
+    )
+
+
+def _matrix(items: Sequence[PacketItem | PoolItem], name: str, columns: int) -> Floats:
+    """The numbers of all items, shape (n, columns). Copied: a view would keep the whole packet alive."""
+    return np.array([getattr(item, name) for item in items], np.float64).reshape(len(items), columns)
+
+
+def _assemble(packets: Sequence[_Held], words: WordsOfPackets, schema: str, others: Mapping[str, int]) -> Dataset:
+    sizes = [len(each.memory_ids) for each in packets]
+    pool_sizes = [len(each.pool_ids) for each in packets]
+    keys: dict[tuple[str, str], int] = {}
+    for each in packets:
+        for memory_id in (*each.memory_ids, *each.pool_ids):
+            keys[each.namespace, memory_id] = 0
+    keys = {pair: number for number, pair in enumerate(sorted(keys))}
+    kinds = tuple(sorted({kind for each in packets for kind in (*each.kinds, *each.pool_kinds)}))
+    number_of = {kind: number for number, kind in enumerate(kinds)}
+    kind = np.array([number_of[kind] for each in packets for kind in each.kinds], np.int32)
+    pool_kind = np.array([number_of[kind] for each in packets for kind in each.pool_kinds], np.int32)
+    memory_key = np.array([keys[each.namespace, name] for each in packets for name in each.memory_ids], np.int64)
+    pool_key = np.array([keys[each.namespace, name] for each in packets for name in each.pool_ids], np.int64)
+    numbers = _stacked([each.numbers for each in packets], 6)
+    pool_numbers = _stacked([each.pool_numbers for each in packets], 3)
+    features = _stacked([each.features for each in packets], len(FEATURE_NAMES))
+    pool_features = _stacked([each.pool_features for each in packets], len(FEATURE_NAMES))
+    raw = _stacked([each.raw for each in packets], len(RAW_NAMES))
+    pool_raw = _stacked([each.pool_raw for each in packets], len(RAW_NAMES))
+    trust = trust_of(words)
+    used, unused, channel = words.labels(trust)
+    return Dataset(
+        feature_names=FEATURE_NAMES,
+        features=features,
+        without_use=values_without_use(features, raw, kinds, kind),
+        raw=raw,
+        packet=np.repeat(np.arange(len(packets), dtype=np.int64), sizes),
+        memory_key=memory_key,
+        memory_id=tuple(memory_id for _, memory_id in keys),
+        kinds=kinds,
+        kind=kind,
+        place=np.concatenate([np.zeros(0, np.int32), *(np.arange(1, size + 1, dtype=np.int32) for size in sizes)]),
+        segment=numbers[:, 0].astype(np.int32),
+        score=numbers[:, 1].copy(),
+        task_fit=numbers[:, 2].copy(),
+        inclusion_propensity=numbers[:, 3].copy(),
+        position_probability=numbers[:, 4].copy(),
+        swapped=numbers[:, 5] > 0,
+        used=used,
+        unused=unused,
+        channel=channel,
+        pool_features=pool_features,
+        pool_without_use=values_without_use(pool_features, pool_raw, kinds, pool_kind),
+        pool_raw=pool_raw,
+        pool_packet=np.repeat(np.arange(len(packets), dtype=np.int64), pool_sizes),
+        pool_memory_key=pool_key,
+        pool_kind=pool_kind,
+        pool_score=pool_numbers[:, 0].copy(),
+        pool_task_fit=pool_numbers[:, 1].copy(),
+        pool_propensity=pool_numbers[:, 2].copy(),
+        packets=_packets(packets, words, schema),
+        trust=trust,
+        other_schemas=dict(sorted(others.items())),
+    )
+
+
+def _packets(packets: Sequence[_Held], words: WordsOfPackets, schema: str) -> Packets:
+    start: dict[tuple[str, str], Micros] = {}
+    for each in packets:  # ascending by time
+        start.setdefault(each.session, each.create_time)
+    number_of = {session: number for number, session in enumerate(start)}
+    budgets = np.array([each.budgets for each in packets], np.float64).reshape(len(packets), 3)
+    state = np.array([STATES.index(each) for each in words.states()], np.int32)
+    return Packets(
+        packet_id=tuple(each.packet_id for each in packets),
+        namespace=tuple(each.namespace for each in packets),
+        agent=tuple(each.agent for each in packets),
+        surface=tuple(each.surface for each in packets),
+        model_version=tuple(each.model_version for each in packets),
+        exploration_policy=tuple(each.exploration_policy for each in packets),
+        feature_schema_hash=(schema,) * len(packets),
+        create_time=np.array([each.create_time for each in packets], np.int64),
+        session=np.array([number_of[each.session] for each in packets], np.int64),
+        session_start=np.array([start[each.session] for each in packets], np.int64),
+        state=state,
+        reported=np.isin(state, [STATES.index(ReportState.REPORTED), STATES.index(ReportState.LATE)]),
+        outcome=np.array(words.outcomes(), np.float64),
+        pool_size=np.array([each.pool_size for each in packets], np.int64),
+        reserved_slots=np.array([each.reserved_slots for each in packets], np.int64),
+        token_budget=budgets[:, 0].copy(),
+        ranked_budget=budgets[:, 1].copy(),
+        slot_budget=budgets[:, 2].copy(),
+    )
+
+
+def _stacked(parts: Sequence[Floats], columns: int) -> Floats:
+    return np.concatenate([np.empty((0, columns)), *parts])
+
+
+__all__ = ["SEGMENTS", "STATES", "UNLABELLED", "Cutoffs", "Dataset", "Packets", "build_dataset"]
