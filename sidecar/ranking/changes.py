@@ -1,222 +1,199 @@
 """The smallest single change that would have put a missed memory into the packet.
 
 Every change that is told was tried: the packet is packed again with it, by the same functions that serve, and the
-memory was in. Numbers are the first that do: a budget or a count of items one lower does not admit.
+memory was in. Of a number it is the first that does, on the way from what it was: one less of a change does not.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import replace
 
-from sidecar.domain import Filter, LeftOutReason, Memory
-from sidecar.features import Columns
-from sidecar.ranking.gates import GATES, gate_codes
+from sidecar.domain import LeftOutReason
+from sidecar.ranking import gate_changes as gate
+from sidecar.ranking.case import Case, Change, change
+from sidecar.ranking.gates import FILTERED_CODE, GATES
 from sidecar.ranking.packing import SLOT_SHARE_INVERSE
-from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
-from sidecar.ranking.ranker import Occasion
+from sidecar.ranking.pipeline import Packed
 
 MAX_ITEMS = 200
+MAX_SLOTS = 2
 MAX_TOKEN_BUDGET = 10_000_000
+MAX_EXCLUDED = 10_000
+MAX_LOWER_BUDGETS = 500
+"""A lower budget is looked for through so many packets, each of which holds fewer tokens than the one before."""
 
-_OPEN = Filter()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of one thing: `field` of the request, or of the memory as memory.FIELD; values are JSON, times in
-    microseconds since 1970, and null stands for unset."""
-
-    field: str
-    from_json: str
-    to_json: str
-    message: str
+Search = Callable[[Case], Iterator[Change]]
 
 
-@dataclass(slots=True)
-class Case:
-    """One missed row, and the ways to pack again with one thing changed. `check` raises past the deadline."""
+def smallest_change(case: Case, reason: LeftOutReason) -> tuple[Change | None, list[str]]:
+    """The first single change that admits the memory, those of what stopped it first, and the names of all that were
+    tried.
 
-    occasion: Occasion
-    row: int
-    check: Callable[[], None]
-    packed: Packed = field(init=False)
+    A gate, and min_score, yield to nothing but what they read; behind them another change may do where the first does
+    not, so all are tried that the filling of a packet reads.
+    """
+    first = _FIRST[reason]
+    alone = reason in GATES or reason is LeftOutReason.BELOW_MIN_SCORE
+    searches = first if alone else [*first, *(each for each in _FILLING if each not in first)]
+    tried: list[str] = []
+    for search in searches:
+        if _NAMES[search] not in tried:
+            tried.append(_NAMES[search])
+        found = next(search(case), None)
+        if found is not None:
+            return found, tried
+    return None, tried
 
-    def __post_init__(self) -> None:
-        self.packed = self._pack(self.occasion.scored, self.occasion.limits())
 
-    @property
-    def memory(self) -> Memory:
-        """The missed memory."""
-        return self.occasion.snapshot.memories[self.row]
+def _pin(case: Case) -> Iterator[Change]:
+    if not case.columns.pinned[case.row]:
+        yield from gate.with_column(case, "pinned", True, "memory.pinned", "pin it.")
 
-    def twin(self) -> str:
-        """Id of the memory in the packet that says the same, or ""."""
-        twin = self.packed.seen.twin(self.row)
-        return "" if twin is None else self.occasion.scored.columns.ids[twin]
 
-    def changes(self, reason: LeftOutReason) -> Iterator[Change]:
-        """Single changes that admit the memory, that of what stopped it first.
+def _min_score(case: Case) -> Iterator[Change]:
+    limits = case.limits
+    own = float(case.occasion.scored.parts.score[case.row])
+    if limits.min_score is None or own >= limits.min_score:
+        return
+    if case.admits(limits=replace(limits, min_score=own)):
+        yield change("min_score", limits.min_score, own, f"lower min_score to {own!r}.")
 
-        A gate yields to nothing but its own change; behind the gates another may do where the first does not.
-        """
-        of_reason: dict[LeftOutReason, Callable[[], Iterator[Change]]] = {
-            LeftOutReason.FILTERED: self._filter,
-            LeftOutReason.SUPPRESSED: self._suppression,
-            LeftOutReason.RATED_UNHELPFUL: self._ratings,
-            LeftOutReason.EXPIRED: self._expiry,
-            LeftOutReason.NOT_YET_VALID: self._validity,
-            LeftOutReason.SUPERSEDED: self._superseded,
-            LeftOutReason.BELOW_MIN_SCORE: self._min_score,
-            LeftOutReason.NEAR_DUPLICATE: self._twin,
-            LeftOutReason.OVERSIZED: self._budget,
-            LeftOutReason.BUDGET: self._budget,
-            LeftOutReason.OUTRANKED: self._max_items,
-        }
-        first = of_reason[reason]
-        yield from first()
-        if reason not in GATES:
-            for other in (self._pin, self._min_score, self._twin, self._budget, self._max_items):
-                if other != first:
-                    yield from other()
 
-    @property
-    def _columns(self) -> Columns:
-        return self.occasion.scored.columns
+def _exclude(case: Case) -> Iterator[Change]:
+    """Without the twin, or else without one of the others in the packet, the last first."""
+    scored, wanted = case.occasion.scored, case.occasion.request.filter
+    if len(wanted.exclude_ids) >= MAX_EXCLUDED:
+        return
+    twin = case.packed.seen.twin(case.row)
+    others = case.packed.rows[::-1]
+    for other in others if twin is None else [twin, *(row for row in others if row != twin)]:
+        codes = scored.codes.copy()
+        codes[other] = FILTERED_CODE
+        if case.admits(replace(scored, codes=codes)):
+            name = case.columns.ids[other]
+            old, new = sorted(wanted.exclude_ids), sorted(wanted.exclude_ids | {name})
+            yield change("filter.exclude_ids", old, new, f"leave {name!r} out.")
 
-    def _pack(self, scored: Scored, limits: Limits) -> Packed:
-        self.check()
-        return pack(scored, limits, self.occasion.fingerprint)
 
-    def _admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
-        packed = self._pack(scored or self.occasion.scored, limits or self.occasion.limits())
-        return self.row in packed.rows
-
-    def _regated(self, columns: Columns, wanted: Filter | None = None, unlinked: int | None = None) -> Scored:
-        """The same scores behind gates that are asked again. `unlinked` names no replacement any more."""
-        occasion = self.occasion
-        wanted = occasion.request.filter if wanted is None else wanted
-        allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
-        superseded = occasion.snapshot.superseded_at(occasion.as_of_time, columns, unlinked)
-        codes = gate_codes(columns, allowed, superseded, occasion.as_of_time, occasion.request.as_of_time)
-        return replace(occasion.scored, columns=columns, codes=codes)
-
-    def _with_column(self, name: str, value: Any) -> Columns:
-        changed = getattr(self._columns, name).copy()
-        changed[self.row] = value
-        return replace(self._columns, **{name: changed})
-
-    def _if_column(self, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
-        if self._admits(self._regated(self._with_column(name, value))):
-            yield _change(path, getattr(self._columns, name)[self.row].item(), value, words)
-
-    def _suppression(self) -> Iterator[Change]:
-        return self._if_column("suppressed", False, "memory.suppressed", "lift its suppression.")
-
-    def _ratings(self) -> Iterator[Change]:
-        words = "withdraw the ratings that say unhelpful."
-        return self._if_column("unhelpful", 0, "memory.ratings.unhelpful", words)
-
-    def _pin(self) -> Iterator[Change]:
-        if not self._columns.pinned[self.row]:
-            yield from self._if_column("pinned", True, "memory.pinned", "pin it.")
-
-    def _expiry(self) -> Iterator[Change]:
-        later = self.occasion.as_of_time + 1
-        return self._if_column("valid_until_time", later, "memory.valid_until_time", "let it expire later.")
-
-    def _validity(self) -> Iterator[Change]:
-        now = self.occasion.as_of_time
-        return self._if_column("valid_from_time", now, "memory.valid_from_time", "let it be valid earlier.")
-
-    def _superseded(self) -> Iterator[Change]:
-        if self._admits(self._regated(self._columns, unlinked=self.row)):
-            yield _change("memory.superseded_by", self.memory.superseded_by, "", "let nothing supersede it.")
-
-    def _filter(self) -> Iterator[Change]:
-        wanted = self.occasion.request.filter
-        values = {each.name: getattr(wanted, each.name) for each in fields(Filter)}
-        for part, value in values.items():
-            if value == getattr(_OPEN, part) or self._passes(part, value):
-                continue
-            opened = self._opened(part, value)
-            if self._admits(self._regated(self._columns, replace(wanted, **{part: opened}))):
-                new = None if opened == getattr(_OPEN, part) else _plain(opened)
-                words = f"leave {part} out of the filter." if new is None else f"let the filter's {part} pass it."
-                yield _change(f"filter.{part}", _plain(value), new, words)
-        if self._admits(self._regated(self._columns, _OPEN)):
-            yield _change(
-                "filter", [part for part in values if values[part] != getattr(_OPEN, part)], None, "send none."
-            )
-
-    def _passes(self, part: str, value: Any) -> bool:
-        return bool(self.occasion.snapshot.filter_mask(Filter(**{part: value}))[self.row])
-
-    def _opened(self, part: str, value: Any) -> Any:
-        """The value of a filter's part nearest to `value` that lets the memory pass."""
-        memory = self.memory
-        match part:
-            case "create_time_from" | "update_time_from":
-                return getattr(memory, part.removesuffix("_from"))
-            case "create_time_until" | "update_time_until":
-                return getattr(memory, part.removesuffix("_until")) + 1
-            case "exclude_ids":
-                return value - {memory.id}
-            case "all_tags":
-                return value & set(memory.tags)
-            case "metadata_equals":
-                return {key: each for key, each in value.items() if self._passes(part, {key: each})}
-        own = {
-            "kinds": [memory.kind],
-            "ids": [memory.id],
-            "any_tags": memory.tags[:1],
-            "source_threads": [memory.source_thread],
-            "subjects": [memory.subject],
-        }[part]
-        return value | set(own) if any(own) else frozenset()
-
-    def _min_score(self) -> Iterator[Change]:
-        limits = self.occasion.limits()
-        own = float(self.occasion.scored.parts.score[self.row])
-        if limits.min_score is None or own >= limits.min_score:
+def _raise_budget(case: Case) -> Iterator[Change]:
+    limits, packed = case.limits, case.packed
+    while (budget := _next_budget(packed, limits.slots)) is not None and budget <= MAX_TOKEN_BUDGET:
+        packed = case.pack(replace(limits, token_budget=budget))
+        if case.row in packed.rows:
+            yield change("token_budget", limits.token_budget, budget, f"raise token_budget to {budget}.")
             return
-        if self._admits(limits=replace(limits, min_score=own)):
-            yield _change("min_score", limits.min_score, own, f"lower min_score to {own!r}.")
+    if limits.token_budget is not None and case.admits(limits=replace(limits, token_budget=None)):
+        yield change("token_budget", limits.token_budget, None, "send no token_budget.")
 
-    def _twin(self) -> Iterator[Change]:
-        other = self.twin()
-        wanted = self.occasion.request.filter
-        without = replace(wanted, exclude_ids=wanted.exclude_ids | {other})
-        if other and self._admits(self._regated(self._columns, without)):
-            old, new = sorted(wanted.exclude_ids), sorted(without.exclude_ids)
-            yield _change("filter.exclude_ids", old, new, f"leave {other!r} out.")
 
-    def _budget(self) -> Iterator[Change]:
-        limits = self.occasion.limits()
-        packed = self.packed
-        while (budget := _next_budget(packed, limits.slots)) is not None and budget <= MAX_TOKEN_BUDGET:
-            packed = self._pack(self.occasion.scored, replace(limits, token_budget=budget))
-            if self.row in packed.rows:
-                yield _change("token_budget", limits.token_budget, budget, f"raise token_budget to {budget}.")
+def _lower_budget(case: Case) -> Iterator[Change]:
+    """With less, a larger and better memory may not fit and make room. What a packet holds stays the same down to the
+    tokens that it is charged, so the next budget to try is one below them."""
+    limits, packed = case.limits, case.packed
+    own = int(case.occasion.scored.tokens[case.row])
+    for _ in range(MAX_LOWER_BUDGETS):
+        most = packed.pinned.tokens + packed.ranked.tokens - 1
+        if most < own:
+            return
+        budget = _largest_budget(most, limits.slots)
+        if budget <= MAX_TOKEN_BUDGET:
+            packed = case.pack(replace(limits, token_budget=budget))
+            if case.row in packed.rows:
+                yield change("token_budget", limits.token_budget, budget, f"lower token_budget to {budget}.")
                 return
 
-    def _max_items(self) -> Iterator[Change]:
-        """With more places and as many slots a packet goes on where it stopped, so one packing tells for all counts."""
-        request = self.occasion.request
-        counts: dict[int, list[int]] = {}
-        for count in range(request.max_items + 1, MAX_ITEMS + 1):
-            counts.setdefault(self._limits_at(count).slots, []).append(count)
-        for slots, possible in counts.items():
-            rows = self._pack(self.occasion.scored, self._limits_at(possible[-1])).rows
-            if self.row in rows:
-                count = max(possible[0], rows.index(self.row) + 1 + slots)
-                yield _change("max_items", request.max_items, count, f"raise max_items to {count}.")
-                return
 
-    def _limits_at(self, max_items: int) -> Limits:
-        return replace(self.occasion, request=replace(self.occasion.request, max_items=max_items)).limits()
+def _token_count(case: Case) -> Iterator[Change]:
+    """The memory itself smaller: whether it fits at its turn is all that its size decides, so the largest is found by
+    halving."""
+    scored, row = case.occasion.scored, case.row
+    old = int(case.columns.tokens[row])
+    wrapper = int(scored.tokens[row]) - old
+
+    def fits(count: int) -> bool:
+        tokens = scored.tokens.copy()
+        tokens[row] = count + wrapper
+        return case.admits(replace(scored, tokens=tokens))
+
+    if old <= 1 or not fits(1):
+        return
+    good, bad = 1, old
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
+    yield change("memory.token_count", old, good, f"say it in {good} tokens.")
+
+
+def _max_items(case: Case) -> Iterator[Change]:
+    """With more places and as many slots a packet goes on where it stopped, so one packing tells for all counts; with
+    fewer it ends earlier, so fewer help only where they leave another number of slots."""
+    request = case.occasion.request
+    more: dict[int, list[int]] = {}
+    for count in range(request.max_items + 1, MAX_ITEMS + 1):
+        more.setdefault(case.limits_at(max_items=count).slots, []).append(count)
+    for slots, possible in more.items():
+        rows = case.pack(case.limits_at(max_items=possible[-1])).rows
+        if case.row in rows:
+            count = max(possible[0], rows.index(case.row) + 1 + slots)
+            yield change("max_items", request.max_items, count, f"raise max_items to {count}.")
+            return
+    if request.reserved_slots is not None:
+        return
+    seen = {case.limits.slots}
+    for count in range(request.max_items - 1, 0, -1):
+        limits = case.limits_at(max_items=count)
+        if limits.slots not in seen and case.admits(limits=limits):
+            yield change("max_items", request.max_items, count, f"lower max_items to {count}, with fewer slots.")
+            return
+        seen.add(limits.slots)
+
+
+def _reserved_slots(case: Case) -> Iterator[Change]:
+    request, now = case.occasion.request, case.limits.slots
+    if request.dry_run:
+        return
+    for slots in sorted(set(range(min(MAX_SLOTS + 1, request.max_items))) - {now}, key=lambda each: abs(each - now)):
+        if case.admits(limits=case.limits_at(reserved_slots=slots)):
+            yield change("reserved_slots", request.reserved_slots, slots, f"ask for {slots} reserved slots.")
+            return
+
+
+_FIRST: dict[LeftOutReason, list[Search]] = {
+    LeftOutReason.FILTERED: [gate.filter_parts],
+    LeftOutReason.SUPPRESSED: [gate.suppression],
+    LeftOutReason.RATED_UNHELPFUL: [gate.ratings],
+    LeftOutReason.EXPIRED: [gate.expiry, gate.as_of_time],
+    LeftOutReason.NOT_YET_VALID: [gate.validity, gate.as_of_time],
+    LeftOutReason.SUPERSEDED: [gate.superseded, gate.as_of_time],
+    LeftOutReason.BELOW_MIN_SCORE: [_min_score, _pin],
+    LeftOutReason.NEAR_DUPLICATE: [_exclude],
+    LeftOutReason.OVERSIZED: [_raise_budget, _token_count],
+    LeftOutReason.BUDGET: [_raise_budget, _token_count],
+    LeftOutReason.OUTRANKED: [_max_items],
+}
+_FILLING: list[Search] = [_pin, _raise_budget, _token_count, _max_items, _reserved_slots, _exclude, _lower_budget]
+_NAMES: dict[Search, str] = {
+    gate.filter_parts: "filter",
+    gate.suppression: "memory.suppressed",
+    gate.ratings: "memory.ratings.unhelpful",
+    gate.expiry: "memory.valid_until_time",
+    gate.validity: "memory.valid_from_time",
+    gate.superseded: "memory.superseded_by",
+    gate.as_of_time: "as_of_time",
+    _min_score: "min_score",
+    _pin: "memory.pinned",
+    _exclude: "filter.exclude_ids",
+    _raise_budget: "token_budget",
+    _lower_budget: "token_budget",
+    _token_count: "memory.token_count",
+    _max_items: "max_items",
+    _reserved_slots: "reserved_slots",
+}
+
+
+def _kept(whole: int, slots: int) -> int:
+    return whole - whole * slots // SLOT_SHARE_INVERSE
 
 
 def _next_budget(packed: Packed, slots: int) -> int | None:
@@ -224,19 +201,14 @@ def _next_budget(packed: Packed, slots: int) -> int | None:
     ranked = packed.ranked.next_budget
     needs = [packed.pinned.next_budget, None if ranked is None else ranked + packed.pinned.tokens]
     least = min((need for need in needs if need is not None), default=None)
-    if least is None:
-        return None
-    whole = least * SLOT_SHARE_INVERSE // (SLOT_SHARE_INVERSE - slots)
-    while whole - whole * slots // SLOT_SHARE_INVERSE < least:
+    return None if least is None else _largest_budget(least - 1, slots) + 1
+
+
+def _largest_budget(most: int, slots: int) -> int:
+    """The largest token budget of a whole packet that leaves at most `most` for pinned and ranked memories."""
+    whole = most * SLOT_SHARE_INVERSE // (SLOT_SHARE_INVERSE - slots)
+    while _kept(whole + 1, slots) <= most:
         whole += 1
-    while whole > 0 and (whole - 1) - (whole - 1) * slots // SLOT_SHARE_INVERSE >= least:
+    while _kept(whole, slots) > most:
         whole -= 1
     return whole
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
-
-
-def _change(path: str, old: Any, new: Any, words: str) -> Change:
-    return Change(path, json.dumps(old), json.dumps(new), words[0].upper() + words[1:])

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sidecar.domain import LeftOutReason, Packet
+from sidecar.domain import LeftOutReason, Micros, Packet
 from sidecar.errors import MemoryNotFoundError
 from sidecar.features import FEATURE_NAMES
-from sidecar.ranking.changes import Case, Change
+from sidecar.ranking.case import Case, Change
+from sidecar.ranking.changes import smallest_change
 from sidecar.ranking.gates import GATES, PASSED
 from sidecar.ranking.ranker import Occasion
 
@@ -43,10 +44,17 @@ class Miss:
     other_memory_id: str = ""
 
 
-def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None, check: Callable[[], None]) -> Miss:
+def explain_miss(
+    occasion: Occasion,
+    memory_id: str,
+    packet: Packet | None,
+    check: Callable[[], None],
+    at: Callable[[Micros], Occasion],
+) -> Miss:
     """Explains why `memory_id` is not in the packet of `occasion`; `packet` is the one that was served, if any.
 
-    `check` raises once the caller's deadline has passed. Raises MemoryNotFoundError if there is no such memory now.
+    `at` ranks the same request for another time. `check` raises once the caller's deadline has passed. Raises
+    MemoryNotFoundError if there is no such memory now.
     """
     moved_on = packet is not None and packet.score_version != occasion.snapshot.score_version
     if packet is not None:
@@ -57,7 +65,7 @@ def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None, chec
     if row is None:
         where = f"namespace {occasion.request.namespace!r}" if occasion.request.candidates is None else "candidates"
         raise MemoryNotFoundError(f"memory_id: {memory_id!r} is not in {where} now", memory_id=memory_id)
-    case = Case(occasion, row, check)
+    case = Case(occasion, row, check, at)
     if row in case.packed.rows:
         place = case.packed.rows.index(row) + 1
         if packet is None:
@@ -67,11 +75,11 @@ def explain_miss(occasion: Occasion, memory_id: str, packet: Packet | None, chec
     reason = GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row)
     if reason is None:
         raise AssertionError("a live memory is either packed or left out for a reason")
-    change = next(case.changes(reason), None)
+    change, tried = smallest_change(case, reason)
     other = _other(case, reason)
     return Miss(
         message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}"
-        + ("" if change else " None of the changes that were tried admits it."),
+        + ("" if change else f" No single change that was tried admits it: of {', '.join(tried)}."),
         reason=reason,
         **(_standing(case) if gate == PASSED else {}),
         smallest_change=change,

@@ -22,6 +22,7 @@ GATES: tuple[LeftOutReason, ...] = (
     LeftOutReason.NOT_YET_VALID,
     LeftOutReason.SUPERSEDED,
 )
+FILTERED_CODE = 1 + GATES.index(LeftOutReason.FILTERED)
 
 
 def gate_codes(

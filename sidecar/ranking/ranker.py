@@ -238,7 +238,8 @@ class Ranker:
             variants=weights.variants,
         )
         allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
-        codes = gate_codes(snapshot.columns, allowed, snapshot.superseded_at(as_of), as_of, request.as_of_time)
+        superseded = snapshot.superseded_at(as_of, request.as_of_time)
+        codes = gate_codes(snapshot.columns, allowed, superseded, as_of, request.as_of_time)
         scored = score(view, codes, weights, _wrapper_tokens(request))
         check()
         return Occasion(request, snapshot, scored, weights, as_of, tuple(degradations))

@@ -118,11 +118,18 @@ class Snapshot:
         """What tells whether the text of a row is a near-duplicate of another's."""
         return FINGERPRINTS.of(self.memories[row].content)
 
-    def superseded_at(self, as_of_time: Micros, columns: Columns | None = None, unlinked: int | None = None) -> Mask:
+    def superseded_at(
+        self,
+        as_of_time: Micros,
+        known_until: Micros | None = None,
+        columns: Columns | None = None,
+        unlinked: int | None = None,
+    ) -> Mask:
         """True for rows that another memory replaces, directly or through a chain, and that is itself valid at
         `as_of_time`. Shape (n,).
 
-        A replacement that has expired or is not yet valid hides nothing; a suppressed one does, for what it replaced
+        A replacement that has expired or is not yet valid, or was learned after `known_until`, hides nothing; a
+        suppressed one does, for what it replaced
         is out of date all the same. Of a cycle, the member learned last (then of the greatest id) survives; while that
         one is not valid, the last valid one before it does.
 
@@ -138,7 +145,17 @@ class Snapshot:
             return np.zeros(len(self), dtype=bool)
         from_time, until_time = columns.valid_from_time, columns.valid_until_time
         valid = columns.live & (from_time <= as_of_time) & ((until_time == NO_TIME) | (until_time > as_of_time))
+        if known_until is not None:
+            valid &= columns.create_time <= known_until
         return hidden(superseding, valid)
+
+    def replacements(self, row: int) -> list[int]:
+        """What replaces a row, directly or through a chain, from the next one on; cycles are cut as superseded_at
+        does."""
+        links, found = self.contents.table.column(contents.SUPERSEDING), []
+        while (row := int(links[row])) >= 0:
+            found.append(row)
+        return found
 
     def next_expiry(self, as_of_time: Micros) -> Micros | None:
         """The next time after `as_of_time` at which a memory becomes valid or expires, or None."""

@@ -172,7 +172,15 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 bad.raise_if_any()
                 raise AssertionError
         occasion = self._ranker.prepare(asked, check)
-        return write_miss(explain_miss(occasion, memory_id, packet, check))
+        return write_miss(
+            explain_miss(
+                occasion,
+                memory_id,
+                packet,
+                check,
+                lambda time: self._ranker.prepare(replace(asked, as_of_time=time), check),
+            )
+        )
 
     def _fitting(self, response: Response) -> Response:
         """The answer itself. AnswerTooLargeError if no message holds it: grpc's own error would not say what to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from memoryranker.v1 import ranker_pb2
@@ -42,20 +43,26 @@ def _around(loop: list[str], start: str, end: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks for, as far as packing goes; `passes` are the ids that pass its filter."""
+    """What a request asks for, as far as packing goes; `passes` are the ids that pass its filter, and without `as_of`
+    it is for now."""
 
     passes: frozenset[str]
     max_items: int
     slots: int
     token_budget: int | None
     min_score: float | None
+    as_of: datetime | None = None
 
 
 def reasons(memories: Sequence[Mapping[str, Any]], unhelpful: frozenset[str], asked: Asked) -> dict[str, str | None]:
     """Why each memory is not in the packet, None if it is; scored by relevance, and the same if the letters are."""
     served = survivors(
-        {each["id"]: (each["superseded_by"], -each["create_time"].timestamp(), _is_valid(each)) for each in memories}
+        {
+            each["id"]: (each["superseded_by"], -each["create_time"].timestamp(), _is_valid(each, asked.as_of))
+            for each in memories
+        }
     )
+    now = asked.as_of or NOW_TIME
     found: dict[str, str | None] = {}
     for each in memories:
         name = each["id"]
@@ -65,9 +72,9 @@ def reasons(memories: Sequence[Mapping[str, Any]], unhelpful: frozenset[str], as
             found[name] = "SUPPRESSED"
         elif name in unhelpful:
             found[name] = "RATED_UNHELPFUL"
-        elif each["valid_until_time"] is not None and each["valid_until_time"] <= NOW_TIME:
+        elif each["valid_until_time"] is not None and each["valid_until_time"] <= now:
             found[name] = "EXPIRED"
-        elif each["valid_from_time"] is not None and each["valid_from_time"] > NOW_TIME:
+        elif not _is_valid(each, asked.as_of):
             found[name] = "NOT_YET_VALID"
         elif name not in served:
             found[name] = "SUPERSEDED"
@@ -94,9 +101,10 @@ def reasons(memories: Sequence[Mapping[str, Any]], unhelpful: frozenset[str], as
     return found
 
 
-def _is_valid(memory: Mapping[str, Any]) -> bool:
-    until, start = memory["valid_until_time"], memory["valid_from_time"]
-    return (until is None or until > NOW_TIME) and (start is None or start <= NOW_TIME)
+def _is_valid(memory: Mapping[str, Any], as_of: datetime | None) -> bool:
+    until, start, now = memory["valid_until_time"], memory["valid_from_time"], as_of or NOW_TIME
+    known = as_of is None or memory["create_time"] <= as_of
+    return known and (until is None or until > now) and (start is None or start <= now)
 
 
 def name_of(reason: int) -> str:

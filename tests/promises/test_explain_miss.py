@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
@@ -20,6 +21,7 @@ from memoryranker.messages import timestamp
 from memoryranker.v1 import ranker_pb2, ranker_pb2_grpc, types_pb2
 
 from sidecar.features import FEATURE_NAMES
+from sidecar.ranking.tokens import count_tokens
 from tests.promises.frozen import BY_RELEVANCE, NOW_TIME, days_ago, frozen, ids, left_out, text, write
 from tests.promises.models import Asked, name_of, reasons
 from tests.promises.test_filters import passes
@@ -31,6 +33,7 @@ THROUGH_THE_SERVICE = settings(
 )
 GATES = ("FILTERED", "SUPPRESSED", "RATED_UNHELPFUL", "EXPIRED", "NOT_YET_VALID", "SUPERSEDED")
 TICK = datetime.timedelta(microseconds=1)
+EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +123,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
         "token_budget": draw(st.none() | st.integers(0, 90)),
         "min_score": draw(st.sampled_from([None, None, 0.45, 0.6, 1.0])),
         "filter": draw(filters()),
+        "as_of_time": draw(st.sampled_from([None] * 4 + [NOW_TIME, days_ago(1), days_ago(2), days_ago(-3)])),
     }
 
 
@@ -170,7 +174,7 @@ class Story:
 
 def time_of(micros: int) -> datetime.datetime:
     """A time from the microseconds since 1970."""
-    return datetime.datetime.fromtimestamp(0, datetime.UTC) + micros * TICK
+    return EPOCH + micros * TICK
 
 
 def _set(message: Any, field: str, value: Any) -> None:
@@ -199,8 +203,9 @@ def smaller_steps(field: str, old: Any, new: Any) -> list[Any]:
     return [value for value in [(old + new) / 2] if value not in (old, new)]
 
 
-def untold(story: Story, memory_id: str, reason: str, other: str) -> list[tuple[str, Any]]:
+def untold(story: Story, memory_id: str, reason: str, asked: Callable[..., Asked]) -> Iterator[tuple[str, Any]]:
     """Every change of the kinds that are known, each as far as it goes: what "no single change" must mean."""
+    request = story.request
     if reason in GATES:
         of_gate: dict[str, tuple[str, Any]] = {
             "FILTERED": ("filter", None),
@@ -210,18 +215,44 @@ def untold(story: Story, memory_id: str, reason: str, other: str) -> list[tuple[
             "NOT_YET_VALID": ("memory.valid_from_time", None),
             "SUPERSEDED": ("memory.superseded_by", ""),
         }
-        return [of_gate[reason]]
-    request = story.request
-    found: list[tuple[str, Any]] = [("memory.pinned", True)]
+        yield of_gate[reason]
+        if reason in ("EXPIRED", "NOT_YET_VALID", "SUPERSEDED"):
+            for time in _nearest_times(story, memory_id, asked):
+                yield "as_of_time", (time - EPOCH) // TICK
+        return
+    yield "memory.pinned", True
     if request.HasField("min_score"):
-        found += [("min_score", value / 100) for value in (0, 5, 10, 40, 45, 50, 60) if value / 100 < request.min_score]
-    if request.HasField("token_budget"):
-        enough = 2 * sum(each["token_count"] for each in story.memories) + 10
-        found += [("token_budget", value) for value in range(request.token_budget + 1, enough)]
-    found += [("max_items", value) for value in (*range(request.max_items + 1, 14), 200)]
-    twins = [each["id"] for each in story.memories if each["id"] != memory_id and other in ("", each["id"])]
-    found += [("filter.exclude_ids", [*request.filter.exclude_ids, twin]) for twin in twins if other]
-    return found
+        yield from (("min_score", step / 100) for step in (0, 5, 10, 40, 45, 50, 60) if step / 100 < request.min_score)
+        if reason == "BELOW_MIN_SCORE":
+            return
+    enough = 2 * sum(each["token_count"] for each in story.memories) + 10
+    yield from (("token_budget", budget) for budget in (*range(enough), None))
+    yield from (("max_items", count) for count in (*range(1 + request.reserved_slots, 14), 200))
+    yield from (("reserved_slots", slots) for slots in range(min(3, request.max_items)))
+    own = next(each["token_count"] for each in story.memories if each["id"] == memory_id)
+    yield from (("memory.token_count", count) for count in range(1, own))
+    for each in story.memories:
+        if each["id"] != memory_id:
+            yield "filter.exclude_ids", [*request.filter.exclude_ids, each["id"]]
+
+
+def _nearest_times(story: Story, memory_id: str, asked: Callable[..., Asked]) -> Iterator[datetime.datetime]:
+    """The times next to that of the request, one each way, at which a model says that no gate stops the memory."""
+    now = asked().as_of or NOW_TIME
+    moments = {
+        moment
+        for each in story.memories
+        for time in (each["create_time"], each["valid_from_time"], each["valid_until_time"])
+        if time is not None
+        for moment in (time - TICK, time)
+    }
+    before = sorted((moment for moment in moments if moment < now), reverse=True)
+    after = sorted(moment for moment in moments if moment > now)
+    for way in (before, after):
+        for moment in way:
+            if reasons(story.memories, frozenset(), asked(as_of=moment))[memory_id] not in GATES:
+                yield moment
+                break
 
 
 @THROUGH_THE_SERVICE
@@ -247,17 +278,15 @@ def test_the_reason_is_right_and_what_is_told_to_help_does(
     asked = rank_request(namespace, weights=BY_RELEVANCE, explain="none", **request)
     story = Story(client, stub, namespace, memories, asked)
     packet = stub.Rank(asked, timeout=30)
-    expected = reasons(
-        memories,
-        unhelpful,
-        Asked(
-            frozenset(each["id"] for each in memories if passes_all(each, request["filter"])),
-            request["max_items"],
-            request["reserved_slots"] or 0,
-            request["token_budget"],
-            request["min_score"],
-        ),
+    model = Asked(
+        frozenset(each["id"] for each in memories if passes_all(each, request["filter"])),
+        request["max_items"],
+        request["reserved_slots"] or 0,
+        request["token_budget"],
+        request["min_score"],
+        request["as_of_time"],
     )
+    expected = reasons(memories, unhelpful, model)
     drawn = ids(packet, RESERVED)
     assert left_out(packet) == Counter(
         ranker_pb2.LeftOutReason.Value(f"LEFT_OUT_REASON_{reason}")
@@ -286,7 +315,8 @@ def test_the_reason_is_right_and_what_is_told_to_help_does(
         assert again.SerializeToString(deterministic=True) == why.SerializeToString(deterministic=True)
         _check_standing(why, packet, each, reason in GATES)
         if not why.HasField("smallest_change"):
-            for field, value in untold(story, name, reason, why.other_memory_id):
+            assert "No single change that was tried" in why.message
+            for field, value in untold(story, name, reason, functools.partial(replace, model)):
                 assert not story.admits_with(name, field, value), (field, value)
             continue
         change = why.smallest_change
@@ -354,6 +384,91 @@ def test_it_says_that_the_store_has_moved_on(client: Client, namespace: str) -> 
     assert client.explain_miss(namespace, "a", packet_id=packet.packet_id).served
     client.delete(namespace, ["a"])
     assert client.explain_miss(namespace, "a", packet_id=packet.packet_id).served
+
+
+def test_a_memory_that_is_no_longer_or_not_yet_valid_is_told_the_time_to_rank_for(
+    client: Client, namespace: str
+) -> None:
+    """Where a memory's own validity does not do, because it loses to others that are valid now, another as_of_time may;
+    and of one that was learned later than the time that was ranked for, as_of_time is all there is to change."""
+    write(client, namespace, {"old": 0.5}, create_time=days_ago(9), valid_until_time=days_ago(2))
+    write(client, namespace, {"new": 0.9}, create_time=days_ago(1))
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0}
+    for name, for_time in (("old", None), ("new", days_ago(3))):
+        packet = client.rank(namespace, **options, as_of_time=for_time)
+        why = client.explain_miss(namespace, name, packet_id=packet.packet_id)
+        change = why.smallest_change
+        assert change.field == "as_of_time", why
+        time = time_of(json.loads(change.to_json))
+        assert time == (days_ago(2) - TICK if name == "old" else days_ago(1))
+        assert ids(client.rank(namespace, **options, as_of_time=time)) == [name]
+
+
+def test_what_was_replaced_later_is_ranked_for_the_time_before(client: Client, namespace: str) -> None:
+    """For a past time a memory is hidden by nothing that was learned after that time; a miss now is told that time,
+    where clearing superseded_by does not do."""
+    write(client, namespace, {"first": 0.5}, create_time=days_ago(9), superseded_by="second")
+    write(client, namespace, {"second": 0.9}, create_time=days_ago(4))
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0}
+    assert ids(client.rank(namespace, **options)) == ["second"]
+    assert ids(client.rank(namespace, **options, as_of_time=days_ago(5))) == ["first"]
+    why = client.explain_miss(namespace, "first", request=rank_request(namespace, **options))
+    assert (name_of(why.reason), why.other_memory_id, why.smallest_change.field) == (
+        "SUPERSEDED",
+        "second",
+        "as_of_time",
+    )
+    assert time_of(json.loads(why.smallest_change.to_json)) == days_ago(4) - TICK
+
+
+def test_a_memory_that_no_budget_admits_is_told_how_short_to_be(client: Client, namespace: str) -> None:
+    """A larger budget first admits better ones that take the place; the memory in fewer words has it, the wrapper
+    counted."""
+    write(client, namespace, {"large": 0.9}, token_count=100)
+    write(client, namespace, {"missed": 0.5}, token_count=60)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0, "token_budget": 50}
+    for wrapper in ("", "<memory></memory>"):
+        asked = rank_request(namespace, **options, item_wrapper=wrapper)
+        why = client.explain_miss(namespace, "missed", request=asked)
+        assert (name_of(why.reason), why.smallest_change.field) == ("OVERSIZED", "token_budget")
+    client.update(namespace, "large", token_count=55)
+    why = client.explain_miss(namespace, "missed", request=rank_request(namespace, **options))
+    change = why.smallest_change
+    assert (change.field, change.from_json, change.to_json) == ("memory.token_count", "60", "50")
+    asked = rank_request(namespace, **options, item_wrapper="<memory></memory>")
+    wrapped = int(client.explain_miss(namespace, "missed", request=asked).smallest_change.to_json)
+    assert wrapped == 50 - count_tokens("<memory></memory>")
+
+
+def test_leaving_another_out_is_tried(client: Client, namespace: str) -> None:
+    """A pinned memory behind as many as a packet has places at most is told which one to leave out."""
+    write(client, namespace, {f"m{i:03}": 0.95 for i in range(200)}, token_count=1, pinned=True)
+    write(client, namespace, {"missed": 0.5}, pinned=True)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 200, "reserved_slots": 0}
+    change = client.explain_miss(namespace, "missed", request=rank_request(namespace, **options)).smallest_change
+    assert (change.field, change.to_json) == ("filter.exclude_ids", '["m199"]')
+    assert "missed" in ids(client.rank(namespace, **options, filter={"exclude_ids": ["m199"]}))
+
+
+def test_a_smaller_budget_is_tried(client: Client, namespace: str) -> None:
+    """Where one place is taken by either of two that are larger, a budget that holds neither is what admits."""
+    write(client, namespace, {"a": 0.9, "b": 0.8}, token_count=30, pinned=True)
+    write(client, namespace, {"missed": 0.5}, token_count=5, pinned=True)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0}
+    for budget in (None, 33):
+        asked = rank_request(namespace, **options, token_budget=budget)
+        change = client.explain_miss(namespace, "missed", request=asked).smallest_change
+        assert (change.field, change.to_json) == (("token_budget", "29") if budget else ("max_items", "3"))
+    assert ids(client.rank(namespace, **options, token_budget=29)) == ["missed"]
+    assert ids(client.rank(namespace, **options, token_budget=30)) == ["a"]
+
+
+def test_none_at_all_says_what_was_tried(client: Client, namespace: str) -> None:
+    """A memory behind two gates yields to no single change, and the answer names those that were tried."""
+    write(client, namespace, {"a": 0.9}, suppressed=True, valid_until_time=days_ago(1))
+    why = client.explain_miss(namespace, "a", request=rank_request(namespace, weights=BY_RELEVANCE))
+    assert not why.HasField("smallest_change")
+    assert why.message == "It is suppressed. No single change that was tried admits it: of memory.suppressed."
 
 
 @pytest.mark.parametrize("slots", [None, 0, 1, 2])

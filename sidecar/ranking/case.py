@@ -1,0 +1,103 @@
+"""One missed memory, and the ways to pack its packet again with one thing changed.
+
+Packing is done by the same functions that serve, so what is found here is what Rank does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sidecar.domain import Filter, Memory, Micros
+from sidecar.features import Columns
+from sidecar.ranking.gates import gate_codes
+from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
+from sidecar.ranking.ranker import Occasion
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one thing: `field` of the request, or of the memory as memory.FIELD; values are JSON, times in
+    microseconds since 1970, and null stands for unset."""
+
+    field: str
+    from_json: str
+    to_json: str
+    message: str
+
+
+def change(path: str, old: Any, new: Any, words: str) -> Change:
+    """A change with its values as JSON and its words as a sentence."""
+    return Change(path, json.dumps(old), json.dumps(new), words[0].upper() + words[1:])
+
+
+@dataclass(slots=True)
+class Case:
+    """One missed row. `check` raises past the deadline; `at` ranks the request for another time."""
+
+    occasion: Occasion
+    row: int
+    check: Callable[[], None]
+    at: Callable[[Micros], Occasion]
+    packed: Packed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.packed = self.pack(self.limits)
+
+    @property
+    def limits(self) -> Limits:
+        """What the packet was limited to."""
+        return self.occasion.limits()
+
+    @property
+    def columns(self) -> Columns:
+        """The memories as they were ranked."""
+        return self.occasion.scored.columns
+
+    @property
+    def memory(self) -> Memory:
+        """The missed memory."""
+        return self.occasion.snapshot.memories[self.row]
+
+    def twin(self) -> str:
+        """Id of the memory in the packet that says the same, or ""."""
+        twin = self.packed.seen.twin(self.row)
+        return "" if twin is None else self.columns.ids[twin]
+
+    def pack(self, limits: Limits, scored: Scored | None = None) -> Packed:
+        """The packet with other limits, or other memories."""
+        self.check()
+        return pack(scored or self.occasion.scored, limits, self.occasion.fingerprint)
+
+    def admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
+        """True if the memory is in that packet."""
+        return self.row in self.pack(limits or self.limits, scored).rows
+
+    def admits_at(self, time: Micros) -> bool:
+        """True if the memory is in the packet that the request gets for another time."""
+        other = self.at(time)
+        row = other.snapshot.row_of_id.get(self.memory.id)
+        self.check()
+        return row is not None and row in pack(other.scored, other.limits(), other.fingerprint).rows
+
+    def limits_at(self, **changes: Any) -> Limits:
+        """The limits of the request with other fields."""
+        return replace(self.occasion, request=replace(self.occasion.request, **changes)).limits()
+
+    def regated(self, columns: Columns, wanted: Filter | None = None, unlinked: int | None = None) -> Scored:
+        """The same scores behind gates that are asked again. `unlinked` names no replacement any more."""
+        occasion, as_of = self.occasion, self.occasion.as_of_time
+        known_until = occasion.request.as_of_time
+        wanted = occasion.request.filter if wanted is None else wanted
+        allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
+        superseded = occasion.snapshot.superseded_at(as_of, known_until, columns, unlinked)
+        codes = gate_codes(columns, allowed, superseded, as_of, known_until)
+        return replace(occasion.scored, columns=columns, codes=codes)
+
+    def with_column(self, name: str, value: Any) -> Columns:
+        """The memories, of which the missed one has another value."""
+        changed = getattr(self.columns, name).copy()
+        changed[self.row] = value
+        return replace(self.columns, **{name: changed})

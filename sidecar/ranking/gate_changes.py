@@ -1,0 +1,132 @@
+"""Single changes that let a memory past the gate that stopped it: of the filter, the time, or the memory's own fields.
+
+A gate yields to nothing but a change of what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from sidecar.domain import Filter, Micros
+from sidecar.features import NO_TIME
+from sidecar.ranking.case import Case, Change, change
+
+_OPEN = Filter()
+
+
+def with_column(case: Case, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
+    """Another value of one column of the memory."""
+    if case.admits(case.regated(case.with_column(name, value))):
+        yield change(path, getattr(case.columns, name)[case.row].item(), value, words)
+
+
+def suppression(case: Case) -> Iterator[Change]:
+    """Without its suppression."""
+    return with_column(case, "suppressed", False, "memory.suppressed", "lift its suppression.")
+
+
+def ratings(case: Case) -> Iterator[Change]:
+    """Without the ratings that say unhelpful."""
+    words = "withdraw the ratings that say unhelpful."
+    return with_column(case, "unhelpful", 0, "memory.ratings.unhelpful", words)
+
+
+def expiry(case: Case) -> Iterator[Change]:
+    """Valid a moment longer than needed."""
+    later = case.occasion.as_of_time + 1
+    return with_column(case, "valid_until_time", later, "memory.valid_until_time", "let it expire later.")
+
+
+def validity(case: Case) -> Iterator[Change]:
+    """Valid from the time that was ranked for."""
+    now = case.occasion.as_of_time
+    return with_column(case, "valid_from_time", now, "memory.valid_from_time", "let it be valid earlier.")
+
+
+def superseded(case: Case) -> Iterator[Change]:
+    """Replaced by nothing."""
+    if case.admits(case.regated(case.columns, unlinked=case.row)):
+        yield change("memory.superseded_by", case.memory.superseded_by, "", "let nothing supersede it.")
+
+
+def as_of_time(case: Case) -> Iterator[Change]:
+    """The last time before, and the first after, at which the memory is known and valid, and nothing that replaces it
+    is; the nearer first. Between these and the time that was ranked for a gate stops it."""
+    now = case.occasion.as_of_time
+    for time in sorted(_times(case), key=lambda time: abs(time - now)):
+        if time != now and case.admits_at(time):
+            yield change("as_of_time", now, time, "rank for a time at which it counts.")
+
+
+def _times(case: Case) -> Iterator[Micros]:
+    columns, row, now = case.columns, case.row, case.occasion.as_of_time
+    starts = np.maximum(columns.create_time, columns.valid_from_time)
+    ends = np.where(columns.valid_until_time == NO_TIME, np.iinfo(np.int64).max, columns.valid_until_time)
+    rows = [other for other in case.occasion.snapshot.replacements(row) if columns.live[other]]
+    others_start, others_end = starts[rows], ends[rows]
+    time = min(now, int(ends[row]) - 1)
+    while time >= starts[row]:
+        hiding = (others_start <= time) & (time < others_end)
+        if not hiding.any():
+            yield time
+            break
+        time = int(others_start[hiding].min()) - 1
+    time = max(now, int(starts[row]))
+    while time < ends[row]:
+        hiding = (others_start <= time) & (time < others_end)
+        if not hiding.any():
+            yield time
+            break
+        time = int(others_end[hiding].max())
+
+
+def filter_parts(case: Case) -> Iterator[Change]:
+    """One part of the filter opened as little as lets the memory pass, or no filter."""
+    wanted = case.occasion.request.filter
+    values = {each.name: getattr(wanted, each.name) for each in fields(Filter)}
+    for part, value in values.items():
+        if value == getattr(_OPEN, part) or _passes(case, part, value):
+            continue
+        opened = _opened(case, part, value)
+        if case.admits(case.regated(case.columns, replace(wanted, **{part: opened}))):
+            new = None if opened == getattr(_OPEN, part) else _plain(opened)
+            words = f"leave {part} out of the filter." if new is None else f"let the filter's {part} pass it."
+            yield change(f"filter.{part}", _plain(value), new, words)
+    if case.admits(case.regated(case.columns, _OPEN)):
+        yield change("filter", [part for part in values if values[part] != getattr(_OPEN, part)], None, "send none.")
+
+
+def _passes(case: Case, part: str, value: Any) -> bool:
+    return bool(case.occasion.snapshot.filter_mask(Filter(**{part: value}))[case.row])
+
+
+def _opened(case: Case, part: str, value: Any) -> Any:
+    """The value of a filter's part nearest to `value` that lets the memory pass."""
+    memory = case.memory
+    match part:
+        case "create_time_from" | "update_time_from":
+            return getattr(memory, part.removesuffix("_from"))
+        case "create_time_until" | "update_time_until":
+            return getattr(memory, part.removesuffix("_until")) + 1
+        case "exclude_ids":
+            return value - {memory.id}
+        case "all_tags":
+            return value & set(memory.tags)
+        case "metadata_equals":
+            return {key: each for key, each in value.items() if _passes(case, part, {key: each})}
+    own = {
+        "kinds": [memory.kind],
+        "ids": [memory.id],
+        "any_tags": memory.tags[:1],
+        "source_threads": [memory.source_thread],
+        "subjects": [memory.subject],
+    }[part]
+    return value | set(own) if any(own) else frozenset()
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
