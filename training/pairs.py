@@ -22,6 +22,8 @@ MAX_AGENT_SHARE = 0.9
 """Of all weight, what one agent has at most where there are others."""
 LEAST_AGENT_SCALE = 0.25
 """An agent is not scaled below this: a few sessions of another must not stand for half of all."""
+MOST_ROWS = 200
+"""Of one packet and channel the first so many used and unused memories, by place, are compared: the hardest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,8 @@ def make_pairs(
     group = dataset.packet[rows] * 4 + dataset.channel[rows]
     names, group = np.unique(group, return_inverse=True)
     is_used = dataset.used[rows] > 0
+    rows, group, is_used = _first_of_each(*_by_group(rows, group, is_used))
     worse_count = np.bincount(group[~is_used], minlength=len(names))
-    rows, group, is_used = _by_group(rows, group, is_used)
     better = np.flatnonzero(is_used)
     unused = np.flatnonzero(~is_used)  # stands by group
     first_unused = np.cumsum(worse_count) - worse_count
@@ -134,6 +136,17 @@ def _by_group(
 ) -> tuple[Ints, NDArray[np.intp], NDArray[np.bool_]]:
     order = np.argsort(group, kind="stable")
     return rows[order], group[order], is_used[order]
+
+
+def _first_of_each(
+    rows: Ints, group: NDArray[np.intp], is_used: NDArray[np.bool_]
+) -> tuple[Ints, NDArray[np.intp], NDArray[np.bool_]]:
+    """MOST_ROWS of each group and label. Rows of a group ascend by place."""
+    kept = np.zeros(len(rows), bool)
+    for chosen in (np.flatnonzero(is_used), np.flatnonzero(~is_used)):
+        mine = group[chosen]
+        kept[chosen[np.arange(len(mine)) - np.searchsorted(mine, mine) < MOST_ROWS]] = True
+    return rows[kept], group[kept], is_used[kept]
 
 
 def _packet_weights(dataset: Dataset, paired: Ints, max_agent_share: float) -> Floats:

@@ -1,0 +1,261 @@
+"""The gates that a training run has to pass (LEARNING section 9), each in words: what is missing, and how to get it.
+
+`train_gates` stand before and after the fit; those of `training.promotion` before the weights may serve. A gate that
+cannot be judged has `passed` None: it neither passes nor blocks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import ReportState
+from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from training.dataset import STATES, Dataset
+from training.held_out import RELEVANT
+from training.linear import LinearFit
+from training.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """Every threshold, by the name that `--gate NAME=VALUE` takes."""
+
+    least_fit_sessions: int = 200
+    """Sessions with a used and an unused memory, to fit on."""
+    least_held_out_sessions: int = 50
+    held_out_share: float = 0.2
+    """The larger of the two is held out."""
+    least_used_memories: int = 50
+    most_of_one_memory: float = 0.2
+    """Of all that was used, what one memory may make up."""
+    least_report_share: float = 0.2
+    least_agent_report_share: float = 0.05
+    """An agent that reports less is left out, and does not block."""
+    least_effective_sessions: float = 100.0
+    most_standard_error: float = 0.05
+    top_k: int = 10
+    bootstrap_rounds: int = 2_000
+    confidence: float = 0.95
+    non_inferiority: float = 0.01
+    """By how much nDCG may fall, by its lower bound, where a person decides."""
+    most_starvation: float = 0.02
+    """By how much a starvation figure may rise: what one sample differs from another by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate as it was found. `passed` None: too little is known to judge."""
+
+    gate: str
+    value: float | None
+    threshold: float | None
+    passed: bool | None
+    words: str
+
+    def as_row(self) -> dict[str, object]:
+        """For gates.json."""
+        return dataclasses.asdict(self)
+
+
+def refused(gates: Sequence[Gate]) -> list[Gate]:
+    """Those that block."""
+    return [gate for gate in gates if gate.passed is False]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Packets of one agent whose window is over, and how many of them were reported on."""
+
+    agent: str
+    packets: int
+    reported: int
+
+    @property
+    def share(self) -> float:
+        """Of its packets."""
+        return self.reported / self.packets if self.packets else 0.0
+
+
+def coverage(dataset: Dataset) -> list[Coverage]:
+    """Of every agent, by name. Packets that are still OPEN count for nobody."""
+    packets = dataset.packets
+    closed = packets.state != STATES.index(ReportState.OPEN)
+    found: dict[str, list[int]] = {}
+    for agent, counts, is_reported in zip(packets.agent, closed.tolist(), packets.reported.tolist(), strict=True):
+        if counts:
+            mine = found.setdefault(agent, [0, 0])
+            mine[0] += 1
+            mine[1] += is_reported
+    return [Coverage(agent, *counts) for agent, counts in sorted(found.items())]
+
+
+def silent_agents(agents: Sequence[Coverage], settings: GateSettings) -> list[str]:
+    """Agents that report too little to be learned from."""
+    return [each.agent for each in agents if each.share < settings.least_agent_report_share]
+
+
+def of_agents(dataset: Dataset, left_out: Sequence[str]) -> NDArray[np.bool_]:
+    """Marks the packets of the other agents, shape (p,)."""
+    return np.array([agent not in left_out for agent in dataset.packets.agent], bool)
+
+
+def sound(dataset: Dataset) -> Gate:
+    """Whether every number is one: a fit on NaN gives NaN, without a word."""
+    bad = np.flatnonzero(
+        ~np.isfinite(dataset.features).all(axis=1)
+        | ~np.isfinite(dataset.without_use).all(axis=1)
+        | ~((dataset.features >= 0) & (dataset.features <= 1)).all(axis=1)
+        | ~((dataset.used >= 0) & (dataset.used <= 1) & (dataset.unused >= 0) & (dataset.unused <= 1))
+    )
+    if not len(bad):
+        return Gate("sound_numbers", 0.0, 0.0, True, "Every feature and label is a number in [0, 1].")
+    row = int(bad[0])
+    packet, memory = dataset.packets.packet_id[dataset.packet[row]], dataset.memory_id[dataset.memory_key[row]]
+    wrong = [
+        name
+        for name, value in zip(FEATURE_NAMES, dataset.features[row].tolist(), strict=True)
+        if not 0.0 <= value <= 1.0
+    ]
+    what = f"feature {wrong[0]}" if wrong else "a label"
+    words = (
+        f"{len(bad)} logged memories have a number that is none or outside [0, 1]: first {what} of memory {memory!r} "
+        f"in packet {packet!r}. Find out who wrote that log, and leave the packets out (--from, --until) or prune them."
+    )
+    return Gate("sound_numbers", float(len(bad)), 0.0, False, words)
+
+
+def one_schema(dataset: Dataset) -> Gate:
+    """Whether all packets were scored by today's features."""
+    others = sum(dataset.other_schemas.values())
+    known = len(dataset.packets)
+    if not others:
+        return Gate("feature_schemas", float(bool(known)), 1.0, True, f"All packets have feature schema {SCHEMA_HASH}.")
+    listed = ", ".join(f"{count} of {name}" for name, count in dataset.other_schemas.items())
+    words = (
+        f"Of {known + others} packets {others} were scored by other features ({listed}) than this version's, "
+        f"{SCHEMA_HASH}. Their numbers mean something else: start the window after the upgrade (--from TIME), or train "
+        "with the version that wrote them."
+    )
+    return Gate("feature_schemas", float(len(dataset.other_schemas) + bool(known)), 1.0, False, words)
+
+
+def data_gates(dataset: Dataset, pairs: Pairs, agents: Sequence[Coverage], settings: GateSettings) -> list[Gate]:
+    """The gates that need no fit. `pairs` are of all agents that are not left out."""
+    gates = [sound(dataset), one_schema(dataset), _sessions(dataset, pairs, settings), _reports(agents, settings)]
+    return [*gates, *_memories(dataset, pairs, settings)]
+
+
+def _sessions(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> Gate:
+    count = len(pairs.sessions)
+    held_out = max(settings.least_held_out_sessions, int(np.ceil(settings.held_out_share * count)))
+    least = settings.least_fit_sessions + settings.least_held_out_sessions
+    passed = count - held_out >= settings.least_fit_sessions
+    if passed:
+        words = f"{count} sessions have a used and an unused memory: {count - held_out} to fit, {held_out} held out."
+        return Gate("sessions", float(count), float(least), True, words)
+    reports = int(dataset.packets.reported.sum())
+    if not len(dataset.packets):
+        why = "The log has no packet in this window: have agents call Rank, without dry_run, and report what they used"
+    elif not reports:
+        why = (
+            f"The log has {len(dataset.packets)} packets in this window and no report of use on any: call ReportUse "
+            "after each turn, or ReportOutput with what the agent said"
+        )
+    elif not (dataset.used >= RELEVANT).any():
+        why = f"{reports} packets were reported on, and none of their memories was used: look at `memory-ranker audit`"
+    else:
+        why = (
+            f"{count} sessions have both a used and an unused memory in one packet; {max(1, least - count)} more are "
+            f"needed ({settings.least_fit_sessions} to fit, {settings.least_held_out_sessions} held out). Report "
+            "completely, also the turns in which nothing was used, and give packets a session_id"
+        )
+    return Gate("sessions", float(count), float(least), False, f"Not enough data. {why}.")
+
+
+def _reports(agents: Sequence[Coverage], settings: GateSettings) -> Gate:
+    silent = silent_agents(agents, settings)
+    heard = [each for each in agents if each.agent not in silent]
+    packets = sum(each.packets for each in heard)
+    share = sum(each.reported for each in heard) / packets if packets else 0.0
+    without = ""
+    if silent:
+        named = ", ".join(repr(name) for name in silent[:10])
+        without = f" Left out, as they report on fewer than {settings.least_agent_report_share:.0%}: {named}."
+    if share >= settings.least_report_share:
+        words = f"{share:.0%} of the packets were reported on.{without}"
+        return Gate("report_share", share, settings.least_report_share, True, words)
+    words = (
+        f"Of {packets} packets {share:.1%} were reported on; {settings.least_report_share:.0%} are needed, or what is "
+        f"silent decides.{without} Have every client call ReportUse after each turn; `memory-ranker audit` shows the "
+        "share by client."
+    )
+    return Gate("report_share", share, settings.least_report_share, False, words)
+
+
+def _memories(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> list[Gate]:
+    rows = pairs.row[np.unique(pairs.better)]
+    amount = np.bincount(dataset.memory_key[rows], dataset.used[rows], len(dataset.memory_id))
+    distinct = int((amount > 0).sum())
+    enough = distinct >= settings.least_used_memories
+    missing = settings.least_used_memories - distinct
+    words = f"{distinct} different memories were used." + (
+        "" if enough else f" {missing} more are needed, or the fit learns these by heart: widen the window (--from)."
+    )
+    first = Gate("used_memories", float(distinct), float(settings.least_used_memories), enough, words)
+    share = float(amount.max() / amount.sum()) if amount.sum() > 0 else 0.0
+    few = share <= settings.most_of_one_memory
+    words = f"The most used memory makes up {share:.0%} of all uses."
+    if not few:
+        name = dataset.memory_id[int(amount.argmax())]
+        words = (
+            f"The memory {name!r} makes up {share:.0%} of all uses; at most {settings.most_of_one_memory:.0%} may be. "
+            "If it belongs in every packet, pin it, and it is compared with nothing; otherwise look at who reports it."
+        )
+    return [first, Gate("one_memory", share, settings.most_of_one_memory, few, words)]
+
+
+def fit_gates(fit: LinearFit, settings: GateSettings) -> list[Gate]:
+    """The gates that a fit has to pass."""
+    enough = fit.effective_sessions >= settings.least_effective_sessions
+    words = f"The weighted sessions are worth {fit.effective_sessions:.0f} even ones."
+    if not enough:
+        words += (
+            f" {settings.least_effective_sessions:.0f} are needed: one agent outweighs the others. Have more agents "
+            "report, or wait for more sessions."
+        )
+    effective = Gate("effective_sessions", fit.effective_sessions, settings.least_effective_sessions, enough, words)
+    known = np.where(fit.fitted, fit.standard_errors, np.nan)
+    if not fit.fitted.any() or np.isnan(known[fit.fitted]).all():
+        words = "No feature differs within packets of enough sessions: there is nothing to fit. Wait for more sessions."
+        return [effective, Gate("standard_errors", None, settings.most_standard_error, False, words)]
+    worst = int(np.nanargmax(known))
+    error = float(known[worst])
+    sure = error <= settings.most_standard_error and not np.isnan(known[fit.fitted]).any()
+    words = f"The least sure weight, {FEATURE_NAMES[worst]}, has a standard error of {error:.3f}."
+    if not sure:
+        times = (error / settings.most_standard_error) ** 2
+        words += f" At most {settings.most_standard_error:g} is allowed: about {times:.1f} times the sessions would do."
+    return [effective, Gate("standard_errors", error, settings.most_standard_error, sure, words)]
+
+
+def changed(settings: GateSettings, given: Mapping[str, str]) -> GateSettings:
+    """The settings with values by name, as texts. ValueError names the one that is unknown or no such number."""
+    known = {each.name: each for each in dataclasses.fields(GateSettings)}
+    values: dict[str, float | int] = {}
+    for name, text in given.items():
+        if name not in known:
+            raise ValueError(f"there is no gate setting {name!r}; there are {', '.join(known)}")
+        kind = type(getattr(settings, name))
+        try:
+            value = kind(text)
+        except ValueError as error:
+            raise ValueError(f"{name} is {text!r}; must be a number like {getattr(settings, name)}") from error
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"{name} is {text!r}; must be 0 or more")
+        values[name] = value
+    return dataclasses.replace(settings, **values)  # type: ignore[arg-type]

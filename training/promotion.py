@@ -1,0 +1,129 @@
+"""The gates between trained weights and serving ones (LEARNING section 9). Pure.
+
+Automatic if the held-out nDCG surely rises; by a person if it surely does not fall by much and seems to rise; refused
+otherwise, and whenever another gate refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats
+from training.dataset import Dataset
+from training.gates import Gate, GateSettings
+from training.held_out import Difference, Shown, bootstrap, ndcg_by_session
+from training.off_policy import OffPolicy
+
+
+class Promotion(StrEnum):
+    """Who may put the weights to work."""
+
+    AUTOMATIC = "automatic"
+    PERSON = "person"
+    REFUSED = "refused"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """nDCG@k of old and new weights on held-out sessions, and how far they are apart."""
+
+    old: float
+    new: float
+    difference: Difference
+
+
+def compare(
+    dataset: Dataset,
+    old_scores: Floats,
+    new_scores: Floats,
+    held_out: NDArray[np.bool_],
+    settings: GateSettings,
+    seed: int,
+) -> HeldOut:
+    """Old against new scores of the served rows, (n,) each, on the packets that `held_out` (p,) marks."""
+    old, new = (ndcg_by_session(dataset, scores, held_out, settings.top_k) for scores in (old_scores, new_scores))
+    apart = bootstrap(
+        new.value - old.value, rounds=settings.bootstrap_rounds, confidence=settings.confidence, seed=seed
+    )
+    if not len(old.value):
+        return HeldOut(0.0, 0.0, apart)
+    return HeldOut(float(old.value.mean()), float(new.value.mean()), apart)
+
+
+def ndcg_gates(found: HeldOut, settings: GateSettings) -> list[Gate]:
+    """For an automatic promotion, and for one by a person."""
+    apart = found.difference
+    words = (
+        f"On {apart.sessions} held-out sessions nDCG@{settings.top_k} goes from {found.old:.4f} to {found.new:.4f}, by "
+        f"{apart.mean:+.4f}, at least {apart.lower_bound:+.4f} ({settings.confidence:.0%}, one-sided; deviation by "
+        f"session {apart.deviation:.3f})."
+    )
+    automatic = apart.lower_bound > 0.0
+    person = apart.lower_bound > -settings.non_inferiority and apart.mean > 0.0
+    how = ""
+    if not automatic:
+        # So many sessions would have shown a rise of this size.
+        needed = (1.645 * apart.deviation / apart.mean) ** 2 if apart.mean > 0.0 else np.inf
+        how = (
+            f" A rise of this size shows surely from about {needed:.0f} held-out sessions on."
+            if np.isfinite(needed) and needed > apart.sessions
+            else " Nothing says that they are better: keep the weights that serve."
+        )
+    return [
+        Gate("ndcg", apart.lower_bound, 0.0, automatic, words + how),
+        Gate(
+            "ndcg_by_a_person",
+            apart.lower_bound,
+            -settings.non_inferiority,
+            person,
+            f"A person may promote where the lower bound is above {-settings.non_inferiority:g} and the mean above 0.",
+        ),
+    ]
+
+
+def starvation_gates(old: Shown, new: Shown, settings: GateSettings) -> list[Gate]:
+    """Whether the new weights show fewer of the memories than the old ones do."""
+    figures = (
+        ("starvation_gini", old.gini, new.gini, "the Gini coefficient of how often each memory is shown"),
+        ("starvation_top_share", old.top_share, new.top_share, "what the most shown hundredth of memories takes"),
+        ("starvation_never", old.never, new.never, "the share of candidates that are never shown"),
+    )
+    gates = []
+    for name, before, after, what in figures:
+        passed = after - before <= settings.most_starvation
+        words = f"With the new weights {what} goes from {before:.3f} to {after:.3f}."
+        if not passed:
+            words += f" It may rise by {settings.most_starvation:g} at most: fewer memories would ever be seen."
+        gates.append(Gate(name, after - before, settings.most_starvation, passed, words))
+    return gates
+
+
+def off_policy_gates(found: OffPolicy | None) -> list[Gate]:
+    """What the reserved slots say. Too little evidence is shown, and neither passes nor blocks."""
+    if found is None or not found.sufficient:
+        words = found.words if found is not None else "INSUFFICIENT: no memory of a reserved slot was reported on."
+        return [Gate("off_policy", None, 0.0, None, words)]
+    highest = min(found.estimates[name].high for name in ("SNIPS", "DR"))
+    worse = found.words + (" An interval lies wholly below 0." if found.harmful else "")
+    agree = "SNIPS and DR " + ("contradict each other beyond their intervals." if found.at_odds else "agree.")
+    return [
+        Gate("off_policy", highest, 0.0, not found.harmful, worse),
+        Gate("off_policy_agreement", float(found.at_odds), 0.0, not found.at_odds, agree),
+    ]
+
+
+def decide(train: Sequence[Gate], promote: Sequence[Gate]) -> Promotion:
+    """Who may promote, by all gates."""
+    by_name = {gate.gate: gate for gate in promote}
+    others = [gate for gate in promote if gate.gate not in ("ndcg", "ndcg_by_a_person")]
+    if any(gate.passed is False for gate in (*train, *others)):
+        return Promotion.REFUSED
+    if by_name["ndcg"].passed:
+        return Promotion.AUTOMATIC
+    return Promotion.PERSON if by_name["ndcg_by_a_person"].passed else Promotion.REFUSED
