@@ -7,7 +7,7 @@ ratings, pins, importance, validity) is written into a copied column. Dead rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,21 @@ from sidecar.features.view import NO_TIME
 from sidecar.retrieval import contents as names
 from sidecar.retrieval import rows, vectors
 from sidecar.retrieval.contents import Contents
-from sidecar.retrieval.document import document_of, same_json
+from sidecar.retrieval.document import Mark, document_of
 from sidecar.retrieval.lexical import InvertedIndex
-from sidecar.retrieval.rows import Directory
+from sidecar.retrieval.rows import Directory, Places
+from sidecar.retrieval.sources import Source, digest
 from sidecar.retrieval.table import Array, Draft, Table
 
 FEWEST_DEAD_ROWS = 64
 SHARE_OF_DEAD_ROWS = 0.25
 """Dead rows are cleared out above this number and this share of all rows."""
 
+BULK_ROWS = 2_000
+"""A state of so many rows is packed as soon as it is read."""
+
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 """Latin, full-width, Arabic."""
-
-_GONE = Memory(id="", content="")
 
 
 def _time(value: Micros | None) -> Micros:
@@ -66,27 +68,30 @@ _OF_USE: Mapping[str, tuple[type[np.generic], Callable[[UseCounts], Any]]] = {
     "last_use_time": (np.int64, lambda u: _time(u.last_use_time)),
 }
 _LINKS = ("previous_row", "next_row", names.REPLACEMENT, names.SUPERSEDING)
-# A rewrite of any other field leaves the row where it is.
-_FIXED = ("id", "key", "content", "subject", "tags", "source_thread", "source_sequence", "create_time", "superseded_by")
 
 
-def empty(score_version: int = 0) -> Contents:
-    """A namespace without memories."""
+def empty(source: Source, score_version: int = 0) -> Contents:
+    """A namespace without memories; those to come are in `source`."""
     arrays: dict[str, Array] = {
         name: np.empty(0, dtype) for name, (dtype, _) in (*_OF_MEMORY.items(), *_OF_USE.items())
     }
     arrays |= {name: np.empty(0, np.int32) for name in (*_LINKS, "kind")}
     arrays |= {name: np.empty(0) for name in (names.LENGTH, names.ALL_TERMS, names.INVERSE_LENGTH)}
+    arrays |= {names.SEQUENCE: np.empty(0, np.int64)}
+    arrays |= {name: np.empty(0, np.uint64) for name in (names.THREAD, names.DIGEST)}
     arrays["live"] = np.empty(0, np.bool_)
     arrays[names.VECTOR] = np.empty((0, 0), np.float32)
     table = Table.of(arrays, 0)
-    return Contents.of(score_version, table, (), [], [], InvertedIndex(), InvertedIndex(), Directory())
+    terms: InvertedIndex[str] = InvertedIndex(source.hasher)
+    marks: InvertedIndex[Mark] = InvertedIndex(source.hasher)
+    directory = Directory(marks, np.empty(0, np.int64))
+    return Contents.of(score_version, table, (), [], source, terms, marks, directory)
 
 
 def changed(before: Contents, change: Change) -> Contents:
     """The contents after a committed change. `before` stays as it is, whatever happens."""
     if change.purged:
-        before = empty(change.score_version)
+        before = empty(before.source, change.score_version)
     if not before.table.is_newest:  # another change was made from these contents already
         before = compacted(before)
     writer = _Writer(before)
@@ -100,10 +105,11 @@ def changed(before: Contents, change: Change) -> Contents:
             writer.write(_OF_USE, row, counts)
     for key, (helpful, unhelpful) in change.ratings.items():
         if (row := writer.row_of_key(key)) is not None:
-            writer.rewrite(row, replace(writer.memory_list[row], helpful=helpful, unhelpful=unhelpful))
+            writer.set("helpful", row, helpful)
+            writer.set("unhelpful", row, unhelpful)
     for key, use in change.importance_uses.items():
         if (row := writer.row_of_key(key)) is not None:
-            writer.rewrite(row, replace(writer.memory_list[row], importance_use=use))
+            writer.set("importance_use", row, _number(use))
     after = writer.finish(change.score_version)
     dead = len(after) - after.live_count
     return compacted(after) if dead > max(FEWEST_DEAD_ROWS, SHARE_OF_DEAD_ROWS * len(after)) else after
@@ -119,7 +125,7 @@ def with_uses(before: Contents, uses: Mapping[int, UseCounts]) -> Contents:
         before.table.with_columns(columns),
         before.kinds,
         before.id_list,
-        before.memory_list,
+        before.source,
         before.terms,
         before.marks,
         before.directory,
@@ -133,16 +139,16 @@ def compacted(before: Contents) -> Contents:
     arrays = {name: before.table.column(name)[live] for name in before.table.arrays}
     for link in _LINKS:
         arrays[link] = row_of[arrays[link]]
-    memories = [memory for memory, alive in zip(before.memories, live.tolist(), strict=True) if alive]
+    marks = before.marks.compacted(live)
     return Contents.of(
         before.score_version,
-        Table.of(arrays, len(memories)),
+        Table.of(arrays, len(arrays["live"])),
         before.kinds,
-        [memory.id for memory in memories],
-        memories,
+        list(compress(before.columns.ids, live.tolist())),
+        before.source,
         before.terms.compacted(live),
-        before.marks.compacted(live),
-        Directory.of(memories),
+        marks,
+        Directory(marks, arrays["key"]),
     )
 
 
@@ -156,23 +162,21 @@ class _Writer:
         self._kind_codes = {kind: code for code, kind in enumerate(before.kinds)}
         self._relinked = False
         self.id_list = before.id_list
-        self.memory_list = before.memory_list
 
     def row_of_key(self, key: int) -> int | None:
-        row = self._before.directory.by_key.get(key)
+        row = self._before.directory.row_of_key(key)
         return row if row is not None and row < self._draft.rows and self._draft.column("live")[row] else None
 
     def kill(self, row: int) -> None:
         """Takes a row out: its text goes at once, its terms when dead rows are cleared out."""
-        memory = self.memory_list[row]
-        self._draft.writable("live")[row] = False
-        if memory.source_thread:
-            previous_row, next_row = self._draft.writable("previous_row"), self._draft.writable("next_row")
-            self._before.directory.unlink_thread(row, memory, previous_row, next_row)
-        self._point(self._before.directory.replaced_by(memory.id), -1)
-        if self._draft.column(names.REPLACEMENT)[row] >= 0:
+        directory, draft = self._before.directory, self._draft
+        draft.writable("live")[row] = False
+        if thread := int(draft.column(names.THREAD)[row]):
+            links = draft.writable("previous_row"), draft.writable("next_row")
+            directory.unlink_thread(row, thread, self._places(), *links)
+        self._point(directory.replaced_by(self.id_list[row], draft.column("live")), -1)
+        if draft.column(names.REPLACEMENT)[row] >= 0:
             self._point([row], -1)
-        self._own_memories()[row] = _GONE
 
     def put(self, memories: Mapping[str, Memory]) -> None:
         """Writes memories by id: in place where the text stays, else as new rows."""
@@ -186,7 +190,7 @@ class _Writer:
                 self.rewrite(row, memory)
                 continue
             else:
-                uses.append(row if self.memory_list[row].key == memory.key else None)
+                uses.append(row if self._draft.column("key")[row] == memory.key else None)
                 self.kill(row)
             new.append(memory)
         if new:
@@ -195,15 +199,15 @@ class _Writer:
     def rewrite(self, row: int, memory: Memory) -> None:
         """Puts a memory of the same text into its row."""
         self.write(_OF_MEMORY, row, memory)
-        self._set("kind", row, self._code(memory.kind))
-        self._own_memories()[row] = replace(memory, embedding=None)
+        self.set("kind", row, self._code(memory.kind))
+        self._before.source.put(int(self._draft.column(names.DIGEST)[row]), memory)
 
     def write(
         self, columns: Mapping[str, tuple[type[np.generic], Callable[[Any], Any]]], row: int, source: Any
     ) -> None:
         """Writes what `source` says into the row, where it differs."""
         for name, (_, value) in columns.items():
-            self._set(name, row, value(source))
+            self.set(name, row, value(source))
 
     def finish(self, score_version: int) -> Contents:
         if self._relinked:
@@ -217,7 +221,7 @@ class _Writer:
             self._draft.finish(),
             tuple(self._kinds),
             self.id_list,
-            self.memory_list,
+            before.source,
             before.terms,
             before.marks,
             before.directory,
@@ -233,6 +237,11 @@ class _Writer:
             own = draft.column(name)
             values[name] = np.array([value(fresh) if row is None else own[row] for row in uses], dtype)
         values |= {link: np.full(len(memories), -1, np.int32) for link in _LINKS}
+        digests = [digest(memory, before.source.hasher) for memory in memories]
+        values[names.DIGEST] = np.array(digests, np.uint64)
+        values[names.SEQUENCE] = np.array([_time(memory.source_sequence) for memory in memories], np.int64)
+        threads = [self._thread(memory) for memory in memories]
+        values[names.THREAD] = np.array(threads, np.uint64)
         values["kind"] = np.array([self._code(memory.kind) for memory in memories], np.int32)
         values["live"] = np.ones(len(memories), bool)
         values[names.VECTOR] = matrix = self._vectors(memories)
@@ -243,22 +252,28 @@ class _Writer:
         before.terms.extend(start, [document.terms for document in documents])
         before.marks.extend(start, [document.marks for document in documents])
         draft.extend(values)
-        self.memory_list.extend(replace(memory, embedding=None) for memory in memories)
         self.id_list.extend(memory.id for memory in memories)
         for row, memory in enumerate(memories, start):
-            self._link(row, memory)
+            before.source.put(digests[row - start], memory)
+            self._link(row, memory, threads[row - start])
 
-    def _link(self, row: int, memory: Memory) -> None:
-        directory = self._before.directory
-        directory.add(row, memory)
-        if memory.source_thread:
-            previous_row, next_row = self._draft.writable("previous_row"), self._draft.writable("next_row")
-            directory.link_thread(row, memory, previous_row, next_row)
+    def _link(self, row: int, memory: Memory, thread: int) -> None:
+        directory, live = self._before.directory, self._draft.column("live")
+        directory.add(row, memory.key)
+        if thread:
+            links = self._draft.writable("previous_row"), self._draft.writable("next_row")
+            directory.link_thread(row, thread, self._places(), live, *links)
         if memory.superseded_by and memory.superseded_by != memory.id:
-            replacing = directory.find(memory.superseded_by, self._draft.column("live"))
+            replacing = directory.find(memory.superseded_by, live)
             self._point([row], -1 if replacing is None else replacing)
-        live = self._draft.column("live")
-        self._point([other for other in directory.replaced_by(memory.id) if live[other]], row)
+        self._point(directory.replaced_by(memory.id, live), row)
+
+    def _places(self) -> Places:
+        draft = self._draft
+        return Places(draft.column(names.SEQUENCE), draft.column("create_time"), self.id_list)
+
+    def _thread(self, memory: Memory) -> int:
+        return self._before.marks.hash_of(("thread", memory.source_thread)) if memory.source_thread else 0
 
     def _point(self, from_rows: Sequence[int], to_row: int) -> None:
         for row in from_rows:
@@ -281,10 +296,10 @@ class _Writer:
         return vectors.snap(matrix)
 
     def _has_same_text(self, row: int, memory: Memory) -> bool:
-        own = self.memory_list[row]
-        if any(getattr(own, name) != getattr(memory, name) for name in _FIXED) or not same_json(
-            own.metadata, memory.metadata
-        ):
+        draft = self._draft
+        if draft.column("key")[row] != memory.key:
+            return False
+        if int(draft.column(names.DIGEST)[row]) != digest(memory, self._before.source.hasher):
             return False
         vector = self._draft.column(names.VECTOR)[row]
         if memory.embedding is None:
@@ -297,12 +312,8 @@ class _Writer:
             self._kinds[kind] = None
         return self._kind_codes[kind]
 
-    def _set(self, name: str, row: int, value: Any) -> None:
+    def set(self, name: str, row: int, value: Any) -> None:
+        """Writes a value, where it differs."""
         held = self._draft.column(name)[row]
         if held != value and not (held != held and value != value):
             self._draft.writable(name)[row] = value
-
-    def _own_memories(self) -> list[Memory]:
-        if self.memory_list is self._before.memory_list:
-            self.memory_list = self.memory_list[: self._draft.rows]
-        return self.memory_list

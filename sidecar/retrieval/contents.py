@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Memory
-from sidecar.features.view import Columns
+from sidecar.features.view import NO_TIME, Columns
 from sidecar.retrieval.document import Mark
 from sidecar.retrieval.lexical import InvertedIndex
-from sidecar.retrieval.rows import Directory
+from sidecar.retrieval.rows import Directory, Places
+from sidecar.retrieval.sources import Name, Source
 from sidecar.retrieval.table import Prefix, Table
 
 Mask = NDArray[np.bool_]
@@ -25,6 +28,11 @@ VECTOR = "vector"
 INVERSE_LENGTH = "inverse_length"
 REPLACEMENT = "replacement"
 SUPERSEDING = "superseding"
+SEQUENCE = "sequence"
+THREAD = "thread"
+"""The hash of a source thread's mark, 0 for none."""
+DIGEST = "digest"
+"""Of a memory's text, see `sidecar.retrieval.sources`."""
 IN_VIEW = tuple(name for name in Columns.__slots__ if name not in ("ids", "kinds", "superseded"))
 
 
@@ -48,6 +56,79 @@ class RowOfId(Mapping[str, int]):
         return int(np.count_nonzero(self.columns.live))
 
 
+_TIMES = ("valid_from_time", "valid_until_time")
+_NUMBERS = ("importance_content", "importance_use", "importance_override")
+_OR_ZERO = ("relevance", "emotion")
+_PLAIN = ("create_time", "update_time", "pinned", "suppressed", "helpful", "unhelpful", "tokens")
+_STANDING = ("kind", *_TIMES, *_NUMBERS, *_OR_ZERO, *_PLAIN)
+"""Fields of a memory that its row's columns hold: as of the row's score version, which its source may be ahead of."""
+_of_memory = attrgetter(*_STANDING)
+_GONE = Memory(id="", content="")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryRows(Sequence[Memory]):
+    """Row -> memory of one snapshot, without its embedding; of a dead row, nothing is left."""
+
+    table: Table
+    columns: Columns
+    source: Source
+
+    def __len__(self) -> int:
+        return self.table.rows
+
+    @overload
+    def __getitem__(self, at: int) -> Memory: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Memory]: ...
+    def __getitem__(self, at: int | slice) -> Memory | Sequence[Memory]:
+        if isinstance(at, slice):
+            return self.at(list(range(*at.indices(len(self)))))
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        return self.at([at % len(self)])[0]
+
+    def at(self, rows: Sequence[int]) -> list[Memory]:
+        """The memories of many rows at once. Raises what the source raises."""
+        if not len(rows):
+            return []
+        alive = self.columns.live[rows].tolist()
+        found = iter(self.source.get([name for name, lives in zip(self.names(rows), alive, strict=True) if lives]))
+        standing = zip(*self._standing(rows), strict=True)
+        return [_as_of(next(found), values) if lives else _GONE for lives, values in zip(alive, standing, strict=True)]
+
+    def _standing(self, rows: Sequence[int]) -> Iterator[list[Any]]:
+        """The values of _STANDING at these rows."""
+        columns = self.columns
+        yield [columns.kinds[code] for code in columns.kind[rows].tolist()]
+        for name in _TIMES:
+            yield [None if value == NO_TIME else value for value in getattr(columns, name)[rows].tolist()]
+        for name in _NUMBERS:
+            yield [None if value != value else value for value in getattr(columns, name)[rows].tolist()]
+        for name in (*_OR_ZERO, *_PLAIN):
+            yield getattr(columns, name)[rows].tolist()
+
+    def names(self, rows: Sequence[int]) -> list[Name]:
+        """What the source knows the memories of rows by."""
+        keys, digests = self.columns.key[rows].tolist(), self.table.column(DIGEST)[rows].tolist()
+        return list(zip(keys, digests, strict=True))
+
+    def content(self, row: int) -> str:
+        """The text of a live row."""
+        return self.source.get(self.names([row]))[0].content
+
+
+def _as_of(memory: Memory, values: tuple[Any, ...]) -> Memory:
+    """The memory with these values of _STANDING."""
+    own = _of_memory(memory)
+    if own == values:
+        return memory
+    # The digest tells unset from 0, so no row is of a memory that had the other.
+    fields: dict[str, Any] = dict(zip(_STANDING, values, strict=True))
+    fields |= {name: None for name in _OR_ZERO if getattr(memory, name) is None}
+    return memory if tuple(fields.values()) == own else replace(memory, **fields)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """All of one namespace at one score version.
@@ -61,7 +142,7 @@ class Contents:
     columns: Columns
     kinds: tuple[str, ...]
     id_list: list[str]
-    memory_list: list[Memory]
+    source: Source
     terms: InvertedIndex[str]
     marks: InvertedIndex[Mark]
     directory: Directory
@@ -76,7 +157,7 @@ class Contents:
         table: Table,
         kinds: tuple[str, ...],
         id_list: list[str],
-        memory_list: list[Memory],
+        source: Source,
         terms: InvertedIndex[str],
         marks: InvertedIndex[Mark],
         directory: Directory,
@@ -99,7 +180,7 @@ class Contents:
             columns,
             kinds,
             id_list,
-            memory_list,
+            source,
             terms,
             marks,
             directory,
@@ -112,9 +193,14 @@ class Contents:
         return self.table.rows
 
     @property
-    def memories(self) -> Sequence[Memory]:
+    def memories(self) -> MemoryRows:
         """Row -> memory, without its embedding; a dead row's text is gone."""
-        return Prefix(self.memory_list, self.table.rows)
+        return MemoryRows(self.table, self.columns, self.source)
+
+    @property
+    def places(self) -> Places:
+        """Where rows stand in their threads."""
+        return Places(self.table.column(SEQUENCE), self.columns.create_time, self.id_list)
 
     @property
     def all_live(self) -> bool:

@@ -35,6 +35,9 @@ def document_of(memory: Memory) -> Document:
 
 
 def _marks(memory: Memory) -> Iterator[Mark]:
+    yield ("id", memory.id)
+    if memory.superseded_by and memory.superseded_by != memory.id:
+        yield ("replaced by", memory.superseded_by)
     for tag in memory.tags:
         yield ("tag", tag)
     if memory.source_thread:

@@ -14,6 +14,8 @@ from sidecar.retrieval.contents import Contents, Mask
 from sidecar.retrieval.document import Mark, is_scalar, metadata_paths, same_json, value_mark
 
 NEAR_MATCHES = 3
+LOOKED_AT = 2_000
+"""Memories that are looked at for the metadata keys that there are."""
 
 
 def filter_mask(contents: Contents, wanted: Filter) -> Mask:
@@ -71,7 +73,7 @@ def _is_one_of(contents: Contents, ids: Iterable[str]) -> Mask:
 def _metadata_equals(contents: Contents, wanted: Mapping[str, Any]) -> Mask:
     unknown = [key for key in wanted if not len(contents.rows_marked(("key", key)))]
     if unknown:
-        known = sorted({mark[1] for mark in contents.marks if mark[0] == "key" and len(contents.rows_marked(mark))})
+        known = sorted(_known_keys(contents))
         raise InvalidRequestError(
             [FieldViolation("filter.metadata_equals", _unknown_key(key, known)) for key in unknown]
         )
@@ -82,9 +84,16 @@ def _metadata_equals(contents: Contents, wanted: Mapping[str, Any]) -> Mask:
         else:
             rows = contents.rows_marked(("key", key)).tolist()
             equal = np.zeros(len(contents), dtype=bool)
-            equal[[row for row in rows if _holds(contents.memories[row], key, value)]] = True
+            bearing = zip(rows, contents.memories.at(rows), strict=True)
+            equal[[row for row, memory in bearing if _holds(memory, key, value)]] = True
             mask &= equal
     return mask
+
+
+def _known_keys(contents: Contents) -> set[str]:
+    """Metadata keys of the living memories; in a large namespace, of those that came last."""
+    rows = np.flatnonzero(contents.columns.live)[-LOOKED_AT:].tolist()
+    return {path for memory in contents.memories.at(rows) for path, _ in metadata_paths(memory.metadata)}
 
 
 def _unknown_key(key: str, known: list[str]) -> str:

@@ -8,13 +8,15 @@ the side.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int32]
+from sidecar.retrieval.hashing import PLAIN, Hasher
+from sidecar.retrieval.postings import EMPTY, Packed, Rows, pack
+
 Key = TypeVar("Key", bound=Hashable)
 
 _UNUSED = np.iinfo(np.int32).max
@@ -64,11 +66,17 @@ def _split(postings: list[int]) -> Rows:
 
 
 class InvertedIndex(Generic[Key]):
-    """Key -> rows and counts. One writer at a time; any number of readers."""
+    """Key -> rows and counts. One writer at a time; any number of readers.
 
-    def __init__(self) -> None:
+    What was packed last stands in a few arrays; what came since, in a dict. Keys are kept as hashes.
+    """
+
+    def __init__(self, hasher: Hasher = PLAIN, base: Packed = EMPTY) -> None:
+        """`base` holds the postings of rows that are there already."""
+        self._hasher = hasher
+        self._base = base
         # Most keys occur once: those are kept as one int, row above count.
-        self._postings: dict[Key, int | _Block] = {}
+        self._postings: dict[int, int | _Block] = {}
 
     def extend(self, start: int, documents: Sequence[Mapping[Key, int]]) -> None:
         """Adds the keys and counts of rows `start`, `start + 1`, ..., which must be above all rows added before."""
@@ -82,53 +90,71 @@ class InvertedIndex(Generic[Key]):
                 else:
                     known.append(posting)
         for key, postings in gathered.items():
-            found = self._postings.get(key)
+            hashed = self._hasher.of(key)
+            found = self._postings.get(hashed)
             if isinstance(found, _Block):
                 found.extend(postings)
             elif found is None and len(postings) == 1:
-                self._postings[key] = postings[0]
+                self._postings[hashed] = postings[0]
             else:
-                self._postings[key] = _Block.of(postings if found is None else [found, *postings])
+                self._postings[hashed] = _Block.of(postings if found is None else [found, *postings])
+
+    def hash_of(self, key: Key) -> int:
+        """What `find_hashed` finds a key by."""
+        return self._hasher.of(key)
 
     def find(self, key: Key, live: NDArray[np.bool_], all_live: bool = False) -> tuple[Rows, Rows]:
         """Live rows that bear `key`, ascending, and their counts. `live` is the reader's own mask of n rows.
 
         `all_live` says that no row is dead, which saves looking.
         """
-        found = self._postings.get(key)
-        if found is None:
-            return _NO_ROWS, _NO_ROWS
-        if isinstance(found, int):
-            row = found >> _COUNT_BITS
-            if row >= len(live) or not live[row]:
-                return _NO_ROWS, _NO_ROWS
-            return np.array((row,), dtype=np.int32), np.array((found & _MOST_COUNTED,), dtype=np.int32)
-        array = found.array
-        rows, counts = array[:, : array[0].searchsorted(np.int32(len(live)))]
-        if all_live:
+        return self.find_hashed(self._hasher.of(key), live, all_live)
+
+    def find_hashed(self, key: int, live: NDArray[np.bool_], all_live: bool = False) -> tuple[Rows, Rows]:
+        """The same, by the hash of a key."""
+        rows, counts = self._added(key, len(live))
+        if self._base.row_count and (found := self._base.find(key)) is not None:
+            rows, counts = (
+                found if not len(rows) else (np.concatenate((found[0], rows)), np.concatenate((found[1], counts)))
+            )
+        if all_live or not len(rows):
             return rows, counts
         alive = live[rows]
         return rows[alive], counts[alive]
 
     def __contains__(self, key: Key) -> bool:
         """False if no row bears the key; True if some row does, though it may be dead or newer than the reader."""
-        return key in self._postings
+        hashed = self._hasher.of(key)
+        return hashed in self._postings or (self._base.row_count > 0 and self._base.find(hashed) is not None)
 
-    def __iter__(self) -> Iterator[Key]:
-        """All keys, also those that only dead or newer rows bear. A copy: safe while a writer appends."""
-        return iter(list(self._postings))
+    @property
+    def unpacked(self) -> int:
+        """Keys that came since the index was packed."""
+        return len(self._postings)
+
+    def packed(self, live: NDArray[np.bool_]) -> Packed:
+        """The postings of the live rows alone, renumbered without gaps, in the same order."""
+        row_of = np.cumsum(live, dtype=np.int32) - 1
+        tail = {key: self._added(key, len(live)) for key in list(self._postings)}
+        return pack(self._base, {key: found for key, found in tail.items() if len(found[0])}, live, row_of)
 
     def compacted(self, live: NDArray[np.bool_]) -> InvertedIndex[Key]:
-        """A new index of the live rows alone, renumbered without gaps, in the same order."""
-        row_of = np.cumsum(live, dtype=np.int32) - 1
-        fresh: InvertedIndex[Key] = InvertedIndex()
-        for key in list(self._postings):
-            rows, counts = self.find(key, live)
-            if len(rows) == 1:
-                fresh._postings[key] = int(row_of[rows[0]]) << _COUNT_BITS | int(counts[0])
-            elif len(rows):
-                fresh._postings[key] = _Block(np.stack((row_of[rows], counts)), len(rows))
-        return fresh
+        """A new index of the live rows alone, packed."""
+        return InvertedIndex(self._hasher, self.packed(live))
+
+    def _added(self, key: int, n: int) -> tuple[Rows, Rows]:
+        """Rows below n, with their counts, that came since the index was packed."""
+        found = self._postings.get(key)
+        if found is None:
+            return _NO_ROWS, _NO_ROWS
+        if isinstance(found, int):
+            row = found >> _COUNT_BITS
+            if row >= n:
+                return _NO_ROWS, _NO_ROWS
+            return np.array((row,), dtype=np.int32), np.array((found & _MOST_COUNTED,), dtype=np.int32)
+        array = found.array
+        rows, counts = array[:, : array[0].searchsorted(np.int32(n))]
+        return rows, counts
 
 
 def inverse_document_frequency(live: int, bearing: int) -> float:

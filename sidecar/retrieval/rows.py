@@ -1,97 +1,107 @@
 """Which row holds which memory, which rows stand beside it in its thread, and which row replaces it.
 
 A Directory is shared by the snapshots of one namespace and written by one writer. Readers only look ids up, and each
-trusts a row only if its own snapshot knows it as live.
+trusts a row only if its own snapshot knows it as live. All but the threads that were written to last is found through
+the marks and columns that the index holds anyway.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import Memory
+from sidecar.features.view import NO_TIME
+from sidecar.retrieval.lexical import InvertedIndex
 
 RowColumn = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Marks = InvertedIndex[tuple[Any, ...]]
 _Place = tuple[bool, int, int, str, int]
+
+KNOWN_THREADS = 1_024
+"""Threads whose order is kept at hand; then all are forgotten and begin anew."""
 
 
 class Directory:
     """Finds rows by id and by key, and keeps the links between rows."""
 
-    def __init__(self) -> None:
-        self._newest: dict[str, int] = {}
-        self._earlier: dict[str, list[int]] = {}
-        self.by_key: dict[int, int] = {}
-        self._threads: dict[str, list[_Place]] = {}
-        self._replaced_by: dict[str, list[int]] = {}
+    def __init__(self, marks: Marks, keys: NDArray[np.int64]) -> None:
+        """`keys` are of the rows that are there already."""
+        self._marks = marks
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+        self._added: dict[int, int] = {}
+        self._threads: dict[int, list[_Place]] = {}
 
     def find(self, memory_id: str, live: Mask) -> int | None:
         """The live row of an id for a reader with the mask `live`, or None."""
-        row = self._newest.get(memory_id)
+        rows, _ = self._marks.find(("id", memory_id), live)
+        return int(rows[-1]) if len(rows) else None
+
+    def row_of_key(self, key: int) -> int | None:
+        """The row that a key was given last, also if it is dead or newer than the reader."""
+        row = self._added.get(key)
         if row is None:
-            return None
-        if row < len(live) and live[row]:
-            return row
-        for row in reversed(self._earlier.get(memory_id, ())):
-            if row < len(live) and live[row]:
-                return row
-        return None
+            at = int(self._keys.searchsorted(key))
+            if at < len(self._keys) and self._keys[at] == key:
+                row = int(self._order[at])
+        return row
 
-    def add(self, row: int, memory: Memory) -> None:
-        """Notes that `row` now holds `memory`."""
-        before = self._newest.get(memory.id)
-        if before is not None:  # before the newest is overwritten, as a reader may still need the row
-            self._earlier.setdefault(memory.id, []).append(before)
-        self._newest[memory.id] = row
-        self.by_key[memory.key] = row
-        if memory.superseded_by and memory.superseded_by != memory.id:
-            self._replaced_by.setdefault(memory.superseded_by, []).append(row)
+    def add(self, row: int, key: int) -> None:
+        """Notes that `row` now holds the memory of that key. Its marks must be there already."""
+        self._added[key] = row
 
-    def link_thread(self, row: int, memory: Memory, previous_row: RowColumn, next_row: RowColumn) -> None:
-        """Puts a row between its neighbours in the source thread."""
-        if not memory.source_thread:
-            return
-        thread = self._threads.setdefault(memory.source_thread, [])
-        place = _place(row, memory)
-        insort(thread, place)
-        at = bisect_left(thread, place)
-        _link(thread[at - 1][-1] if at else -1, row, previous_row, next_row)
-        _link(row, thread[at + 1][-1] if at + 1 < len(thread) else -1, previous_row, next_row)
+    def replaced_by(self, memory_id: str, live: Mask) -> list[int]:
+        """Live rows that name `memory_id` as their replacement."""
+        rows: list[int] = self._marks.find(("replaced by", memory_id), live)[0].tolist()
+        return rows
 
-    def unlink_thread(self, row: int, memory: Memory, previous_row: RowColumn, next_row: RowColumn) -> None:
+    def link_thread(
+        self, row: int, thread: int, places: Places, live: Mask, previous_row: RowColumn, next_row: RowColumn
+    ) -> None:
+        """Puts a row, whose marks are there already, between its neighbours in the source thread of that hash."""
+        known = self._threads.get(thread)
+        place = places.of(row)
+        if known is None:
+            if len(self._threads) >= KNOWN_THREADS:
+                self._threads = {}
+            rows, _ = self._marks.find_hashed(thread, live)
+            # Rows of the same change that come later are not linked yet.
+            known = self._threads[thread] = sorted(places.of(other) for other in rows[rows < row].tolist())
+        insort(known, place)
+        at = bisect_left(known, place)
+        _link(known[at - 1][-1] if at else -1, row, previous_row, next_row)
+        _link(row, known[at + 1][-1] if at + 1 < len(known) else -1, previous_row, next_row)
+
+    def unlink_thread(
+        self, row: int, thread: int, places: Places, previous_row: RowColumn, next_row: RowColumn
+    ) -> None:
         """Takes a row out of its source thread and joins its neighbours."""
-        if not memory.source_thread:
-            return
-        thread = self._threads[memory.source_thread]
-        del thread[bisect_left(thread, _place(row, memory))]
+        known = self._threads.get(thread)
+        if known is not None:
+            del known[bisect_left(known, places.of(row))]
         _link(int(previous_row[row]), int(next_row[row]), previous_row, next_row)
         previous_row[row] = next_row[row] = -1
 
-    def replaced_by(self, memory_id: str) -> Sequence[int]:
-        """Rows, also dead ones, that name `memory_id` as their replacement."""
-        return self._replaced_by.get(memory_id, ())
 
-    @classmethod
-    def of(cls, memories: Iterable[Memory]) -> Directory:
-        """The directory of memories in rows 0, 1, ..., all live and already linked."""
-        directory = cls()
-        for row, memory in enumerate(memories):
-            directory.add(row, memory)
-            if memory.source_thread:
-                directory._threads.setdefault(memory.source_thread, []).append(_place(row, memory))
-        for thread in directory._threads.values():
-            thread.sort()
-        return directory
+class Places:
+    """Where rows stand in their threads."""
 
+    def __init__(self, sequence: NDArray[np.int64], create_time: NDArray[np.int64], ids: Sequence[str]) -> None:
+        """`sequence` is NO_TIME for a row without one."""
+        self._sequence = sequence
+        self._create_time = create_time
+        self._ids = ids
 
-def _place(row: int, memory: Memory) -> _Place:
-    """Order in a thread: by sequence; those without one after them, by the time they were learned; then by id."""
-    sequence = memory.source_sequence
-    return (sequence is None, sequence or 0, memory.create_time, memory.id, row)
+    def of(self, row: int) -> _Place:
+        """Order in a thread: by sequence; those without one after them, by the time they were learned; then by id."""
+        sequence = int(self._sequence[row])
+        no_sequence = sequence == NO_TIME
+        return (no_sequence, 0 if no_sequence else sequence, int(self._create_time[row]), self._ids[row], row)
 
 
 def _link(left: int, right: int, previous_row: RowColumn, next_row: RowColumn) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from sidecar.domain import Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
 from sidecar.features.view import NO_TIME, Columns, TermMatch, TextMatches
 from sidecar.retrieval import changing, contents, filtering, vectors
-from sidecar.retrieval.contents import Contents
+from sidecar.retrieval.contents import Contents, MemoryRows
 from sidecar.retrieval.dates import days_off
 from sidecar.retrieval.duplicates import FINGERPRINTS, Fingerprint
 from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
+from sidecar.retrieval.hashing import PLAIN
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.rows import hidden, without_cycles
+from sidecar.retrieval.sources import Held, Source
 from sidecar.retrieval.static import StaticEmbedder
 from sidecar.retrieval.subjects import find_subjects, without_names
 from sidecar.retrieval.tokenizer import Token, task_words, tokenize
@@ -60,7 +62,7 @@ class Snapshot:
         return self.contents.columns
 
     @property
-    def memories(self) -> Sequence[Memory]:
+    def memories(self) -> MemoryRows:
         """Row -> memory, without its embedding; a dead row's text is gone."""
         return self.contents.memories
 
@@ -116,7 +118,7 @@ class Snapshot:
 
     def fingerprint(self, row: int) -> Fingerprint:
         """What tells whether the text of a row is a near-duplicate of another's."""
-        return FINGERPRINTS.of(self.memories[row].content)
+        return FINGERPRINTS.of(self.memories.content(row))
 
     def superseded_at(
         self,
@@ -200,10 +202,12 @@ class Snapshot:
         return inverse_document_frequency(self.contents.live_count, bearing)
 
 
-def snapshot_from(state: NamespaceState) -> Snapshot:
-    """The snapshot of what the store holds."""
+def snapshot_from(state: NamespaceState, source: Source | None = None) -> Snapshot:
+    """The snapshot of what the store holds. Its memories are kept in `source`; None means in memory, all of them."""
+    before = changing.empty(source or Held(PLAIN))
     change = Change(state.namespace, state.score_version, upserted=state.memories, uses=state.uses)
-    return Snapshot(changing.changed(changing.empty(), change))
+    after = changing.changed(before, change)
+    return Snapshot(changing.compacted(after) if len(after) >= changing.BULK_ROWS else after)
 
 
 def snapshot_of(memories: Iterable[Memory]) -> Snapshot:
@@ -214,9 +218,9 @@ def snapshot_of(memories: Iterable[Memory]) -> Snapshot:
     keyed = tuple(
         memory if memory.key else replace(memory, key=-number) for number, memory in enumerate(memories, start=1)
     )
-    return Snapshot(changing.changed(changing.empty(), Change("", 0, upserted=keyed)))
+    return Snapshot(changing.changed(changing.empty(Held(PLAIN)), Change("", 0, upserted=keyed)))
 
 
 def empty_snapshot(score_version: int = 0) -> Snapshot:
     """The snapshot of a namespace without memories."""
-    return Snapshot(changing.empty(score_version))
+    return Snapshot(changing.empty(Held(PLAIN), score_version))
