@@ -117,6 +117,8 @@ def _segment(item: Any) -> str:
 def _reserve(response: Any) -> str:
     if not response.reserved_slots:
         return ""
+    if not response.reserve_pool_size:
+        return f"{response.reserved_slots} kept; no memory that has had few turns fitted the task"
     return f"{response.reserved_slots} of {response.reserve_pool_size} memories that have had few turns"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memoryranker.v1 import memory_pb2, types_pb2
 
+from sidecar.domain import Memory
 from sidecar.errors import InvalidRequestError, Violations
 from sidecar.rpc.incoming import read_memory
 from sidecar.rpc.outgoing import write_refusal
 from sidecar.rpc.status import ITEM_BYTES, status_of
 from sidecar.rpc.validation import shown
+from sidecar.store.memories import window_violation
 
 MAX_BATCH = 1_000
 
@@ -44,3 +46,16 @@ def read_batch(messages: Sequence[types_pb2.Memory], dimension: int) -> Batch:
             batch.places.append(i)
             batch.patches.append((message.id, fields))
     return batch
+
+
+def check_windows(batch: Batch, old: Mapping[str, Memory]) -> Batch:
+    """The batch without patches that leave a memory, as it stands in the store, valid until before it is valid."""
+    checked = Batch([], [], dict(batch.refused))
+    for place, (memory_id, fields) in zip(batch.places, batch.patches, strict=True):
+        wrong = memory_id in old and window_violation(f"memories[{place}]", old[memory_id], fields)
+        if wrong:
+            checked.refused[place] = write_refusal(memory_id, status_of(InvalidRequestError([wrong]), ITEM_BYTES))
+        else:
+            checked.places.append(place)
+            checked.patches.append((memory_id, fields))
+    return checked

@@ -15,7 +15,7 @@ from memoryranker.v1 import memory_pb2, types_pb2
 
 from sidecar.domain import Memory, Micros
 from sidecar.errors import Violations
-from sidecar.rpc.batch import MAX_BATCH, read_batch
+from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
 from sidecar.rpc.incoming import read_namespace
 from sidecar.rpc.stopping import Stopping
 from sidecar.rpc.validation import check_count, check_text, shown
@@ -76,8 +76,9 @@ class Ingest:
         chunk = Chunk(stream_id, request.sequence, _digest(request.memories))
         batch = read_batch(request.memories, self._dimension)
         outcome = self._store.ingested(namespace, chunk, self._clock())
+        old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
+        batch = check_windows(batch, old)
         if outcome is None:
-            old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
             derived = self._derive(batch.patches, old)
             outcome = self._store.ingest(namespace, chunk, batch.patches, self._clock(), derived)
         response = memory_pb2.IngestMemoriesResponse(

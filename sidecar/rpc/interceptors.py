@@ -28,6 +28,8 @@ EMBEDDING = frozenset({"Rank", "ExplainMiss", "UpsertMemories", "UpdateMemory", 
 """Calls that may wait for an embedder. All others have threads of their own, so that it never holds up a report."""
 LONG = frozenset({"Backup"})
 """Calls that take as long as the store is large: they run where streams do, and hold up none of the others."""
+READING = frozenset({"ReportOutput"})
+"""Calls that read up to a megabyte of text: seconds of work, for which no other report waits."""
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
@@ -44,8 +46,9 @@ def deadline_check(context: grpc.ServicerContext) -> Callable[[], None]:
 class Calls(grpc.ServerInterceptor):
     """Chooses a call's threads and turns its errors into statuses."""
 
-    def __init__(self, calls: Pool, short: Pool, streams: Pool, moments: Pool) -> None:
+    def __init__(self, calls: Pool, short: Pool, reading: Pool, streams: Pool, moments: Pool) -> None:
         self._calls = calls
+        self._reading = reading
         self._short = short
         self._streams = streams
         self._moments = moments
@@ -102,6 +105,8 @@ class Calls(grpc.ServerInterceptor):
                 answer.experimental_thread_pool = self._moments
             elif method.rpartition("/")[2] in LONG:
                 answer.experimental_thread_pool = self._streams
+            elif method.rpartition("/")[2] in READING:
+                answer.experimental_thread_pool = self._reading
             elif method.rpartition("/")[2] not in EMBEDDING:
                 answer.experimental_thread_pool = self._short
             return grpc.unary_unary_rpc_method_handler(answer, *codec)

@@ -15,7 +15,7 @@ from sidecar.errors import Violations
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
-from sidecar.rpc.batch import MAX_BATCH, read_batch
+from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
 from sidecar.rpc.incoming import (
     read_changes,
     read_filter,
@@ -85,6 +85,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         if once is not None and (known := self._store.answered(namespace, once, self._clock())):
             return answer_of(memory_pb2.UpsertMemoriesResponse, known, write)
         old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
+        batch = check_windows(batch, old)
         check()
         derived = self._derive(batch.patches, old)
         check()

@@ -33,6 +33,7 @@ class Server:
         self._pools = (
             Pool("calls", settings.threads, MAX_WAITING),
             Pool("short calls", settings.threads, MAX_WAITING),
+            Pool("outputs", 1, MAX_WAITING),
             Pool("long streams", settings.streams, 0),
             Pool("moments", 2, math.inf),
         )

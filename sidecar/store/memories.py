@@ -6,10 +6,11 @@ import hashlib
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sidecar.domain import Change, Memory, Micros, Rating, WriteOutcome
-from sidecar.errors import MemoryNotFoundError
+from sidecar.errors import FieldViolation, InvalidRequestError, MemoryNotFoundError
 from sidecar.store import meta
 from sidecar.store.rows import INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
 from sidecar.store.writer import Done
@@ -37,6 +38,24 @@ class Derived:
         return {**self.fields, **patch} if ("content" in patch) != stands else patch
 
 
+def window_violation(path: str, old: Memory, fields: Mapping[str, Any]) -> FieldViolation | None:
+    """What is wrong with a patch that leaves a memory which could never be served, valid until before it is valid; a
+    patch that sets neither time is not asked. `path` is that of the memory in the request."""
+    given = "valid_until_time" if "valid_until_time" in fields else "valid_from_time"
+    new = replace(old, **fields)
+    start, end = new.valid_from_time, new.valid_until_time
+    if given not in fields or start is None or end is None or start < end:
+        return None
+    words = f"is at or before the memory's valid_from_time, {_shown(start)}, so it would never be served"
+    if given == "valid_from_time":
+        words = f"is at or after the memory's valid_until_time, {_shown(end)}, so it would never be served"
+    return FieldViolation(f"{path}.{given}", f"{words}; send both, or one that fits")
+
+
+def _shown(time: Micros) -> str:
+    return (datetime.fromtimestamp(0, UTC) + timedelta(microseconds=time)).isoformat()
+
+
 def upsert(
     connection: sqlite3.Connection,
     namespace: str,
@@ -46,7 +65,8 @@ def upsert(
 ) -> Done[tuple[list[tuple[WriteOutcome, Memory]], int]]:
     """Writes memories, new or over old ones; what a patch leaves out keeps its value, or takes the default.
 
-    `derived` is by memory id. Returns each outcome with the memory as it is now, and the score version after it.
+    `derived` is by memory id. Returns each outcome with the memory as it is now, and the score version after it. Raises
+    InvalidRequestError as `window_violation` says, if another writer was faster than the caller's own check.
     """
     results: list[tuple[WriteOutcome, Memory]] = []
     changed: dict[int, Memory] = {}
@@ -83,7 +103,7 @@ def update(
 ) -> Done[tuple[Memory, int]]:
     """Changes the given fields of one memory. Returns it with the score version after it.
 
-    Raises MemoryNotFoundError.
+    Raises MemoryNotFoundError, and InvalidRequestError as `window_violation` says.
     """
     old = get(connection, namespace, memory_id)
     outcome, memory = _overwrite(connection, old, derived.added_to(fields, old) if derived else fields, now)
@@ -242,6 +262,8 @@ def _insert(
 def _overwrite(
     connection: sqlite3.Connection, old: Memory, fields: Mapping[str, Any], now: Micros
 ) -> tuple[WriteOutcome, Memory]:
+    if wrong := window_violation("memory", old, fields):
+        raise InvalidRequestError([wrong])
     row = to_row(replace(old, **fields))
     if row == to_row(old):
         return WriteOutcome.UNCHANGED, old

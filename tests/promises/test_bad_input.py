@@ -16,6 +16,7 @@ from memoryranker.client import Client, RankerRpcError
 from memoryranker.v1 import memory_pb2, memory_pb2_grpc, ranker_pb2, ranker_pb2_grpc, types_pb2
 
 from sidecar.domain import DAY, SECOND
+from tests.promises.frozen import days_ago
 from tests.promises.parts import DIMENSION, NOW, Clock, Held, with_parts
 from tests.serving import Running, channel_to, running
 
@@ -250,3 +251,29 @@ def test_a_clock_that_steps_back_breaks_nothing(tmp_path: Path) -> None:
             ranked = [item.score for item in after.items if item.segment == types_pb2.SEGMENT_RANKED]
             assert ranked == sorted(ranked, reverse=True)
             assert client.get_packet("n", packet.packet_id).uses
+
+
+def test_a_window_turned_round_by_a_second_write_is_refused(client: Client, namespace: str) -> None:
+    """A memory that would never be served is not made by two writes either: update, upsert and stream refuse the second
+    by name, and the rest of a batch goes in. Both ends at once may move to anywhere."""
+    early, middle, late = (days_ago(days) for days in (30, 20, 10))
+    client.upsert(namespace, [{"id": "m", "content": "text", "valid_from_time": middle}])
+    client.upsert(namespace, [{"id": "n", "content": "text too", "valid_until_time": middle}])
+    for memory_id, field, value in (
+        ("m", "valid_until_time", early),
+        ("m", "valid_until_time", middle),
+        ("n", "valid_from_time", middle),
+        ("n", "valid_from_time", late),
+    ):
+        with pytest.raises(RankerRpcError) as caught:
+            client.update(namespace, memory_id, **{field: value})
+        assert (caught.value.reason, caught.value.violations[0].field) == ("INVALID_REQUEST", f"memory.{field}")
+        assert middle.isoformat() in caught.value.violations[0].description
+        given = [{"id": "new", "content": "new text"}, {"id": memory_id, "content": "other", field: value}]
+        good, refused = client.upsert(namespace, given).results
+        assert (good.status.code, refused.status.code) == (0, grpc.StatusCode.INVALID_ARGUMENT.value[0])
+        assert f"memories[1].{field}" in refused.status.message
+    assert client.get(namespace, "m").content == "text"
+    for start, end in ((early, middle), (late, days_ago(5)), (early, early + datetime.timedelta(microseconds=1))):
+        assert client.update(namespace, "m", valid_from_time=start, valid_until_time=end).memory.id == "m"
+    assert client.update(namespace, "m", subject="anything else").memory.subject == "anything else"

@@ -281,3 +281,19 @@ def test_idle_streams_do_not_slow_ranking(server: Running) -> None:
         for stream in (*watches, *reflections):
             stream.cancel()
     assert beside < 3 * alone + 0.01, (alone, beside)
+
+
+def test_reading_long_outputs_holds_up_no_report(tmp_path: Path) -> None:
+    """Four agents send a megabyte of output each, on a server with one thread for calls: reports of use and rankings
+    are answered while those are read."""
+    output = " ".join(f"src/module{i}.py" for i in range(60_000))[:1_000_000]
+    with running(tmp_path, embedder="none", threads=1) as server, ThreadPoolExecutor(4) as threads:
+        client = server.client
+        client.upsert("n", [{"id": f"m{i}", "content": f"see src/module{i}.py line {i}"} for i in range(50)])
+        packets = [client.rank("n", "module", max_items=50).packet_id for _ in range(4)]
+        reading = [threads.submit(client.report_output, each, output, namespace="n", timeout=60) for each in packets]
+        assert client.report_use(packets[0], ["m1"], namespace="n").report_id
+        assert client.rank("n", "module").items
+        assert not all(each.done() for each in reading)
+        for each in reading:
+            each.result()
