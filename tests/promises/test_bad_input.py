@@ -266,10 +266,11 @@ def test_a_window_turned_round_by_a_second_write_is_refused(client: Client, name
         ("n", "valid_from_time", late),
     ):
         with pytest.raises(RankerRpcError) as caught:
-            client.update(namespace, memory_id, **{field: value})
+            client.update(namespace, memory_id, **{field: value})  # type: ignore[arg-type]
         assert (caught.value.reason, caught.value.violations[0].field) == ("INVALID_REQUEST", f"memory.{field}")
         assert middle.isoformat() in caught.value.violations[0].description
-        given = [{"id": "new", "content": "new text"}, {"id": memory_id, "content": "other", field: value}]
+        given: list[dict[str, Any]] = [{"id": "new", "content": "new text"}, {"id": memory_id, "content": "other"}]
+        given[1][field] = value
         good, refused = client.upsert(namespace, given).results
         assert (good.status.code, refused.status.code) == (0, grpc.StatusCode.INVALID_ARGUMENT.value[0])
         assert f"memories[1].{field}" in refused.status.message

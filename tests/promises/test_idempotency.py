@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from memoryranker.client import Client, RankerRpcError
+from memoryranker.v1 import types_pb2
 
 from sidecar.domain import DAY, SECOND
+from sidecar.ranking.tokens import count_tokens
+from tests.promises.frozen import frozen, text, write
 from tests.promises.parts import NOW, Clock, with_parts
 from tests.serving import running
 
@@ -166,3 +173,82 @@ def test_text_does_not_outlive_its_memory_in_what_is_kept_for_retries(tmp_path: 
         with pytest.raises(RankerRpcError) as caught:
             server.client.update("n", "m", content="SECRET", request_id="r")
         assert caught.value.reason == "MEMORY_NOT_FOUND"
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a server that stands still."""
+    with frozen(tmp_path_factory.mktemp("still")) as server:
+        yield server.client
+
+
+rounds = itertools.count()
+LONGER, SHORTER = "grown far beyond what it was charged for: " + text(900) * 3, "short"
+MEANWHILE: dict[str, Callable[[Client, str, str, str], object]] = {
+    "other": lambda c, n, p, m: c.upsert(n, [{"id": "other", "content": text(901), "relevance": 1.0, "pinned": True}]),
+    "rank": lambda c, n, p, m: c.rank(n, "harbour", max_items=12),
+    "use": lambda c, n, p, m: c.report_use(p, [m], namespace=n),
+    "subject": lambda c, n, p, m: c.update(n, m, subject="someone"),
+    "suppress": lambda c, n, p, m: c.update(n, m, suppressed=True),
+    "rate": lambda c, n, p, m: c.rate(n, m, "unhelpful"),
+    "shorten": lambda c, n, p, m: c.update(n, m, content=SHORTER),
+    "lengthen": lambda c, n, p, m: c.update(n, m, content=LONGER),
+    "delete": lambda c, n, p, m: c.delete(n, [m]),
+    "reuse": lambda c, n, p, m: (c.delete(n, [m]), c.upsert(n, [{"id": m, "content": SHORTER}])),
+}
+"""What may happen between a Rank and its retry, each to one memory of the packet or to none."""
+LEAVE_IT = frozenset({"other", "rank", "use"})
+"""Those that write no memory of the packet."""
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(st.tuples(st.sampled_from(sorted(MEANWHILE)), st.integers(0, 11)), max_size=5),
+    budget=st.none() | st.integers(30, 300),
+    explain=st.sampled_from(["none", "contributions", "full"]),
+    slots=st.integers(0, 2),
+)
+def test_a_retried_rank_is_identical_but_for_memories_that_were_written_since(
+    still: Client, steps: list[tuple[str, int]], budget: int | None, explain: Any, slots: int
+) -> None:
+    """Whatever happens meanwhile, ids, order, scores, contributions, propensities and tokens are those of the first
+    answer; each memory is as it is now, so one that nobody wrote is the same to the byte, and of one that is gone or
+    has outgrown its tokens the id alone is left: no answer exceeds its budget."""
+    namespace = f"retry{next(rounds)}"
+    names = {f"m{i:02}": 0.5 + i / 100 for i in range(16)}
+    write(still, namespace, names, token_count=None)
+
+    def ask() -> Any:
+        return still.rank(
+            *(namespace, "harbour"),
+            max_items=12,
+            reserved_slots=slots,
+            token_budget=budget,
+            explain=explain,
+            request_id="r",
+        )
+
+    first = ask()
+    shown = [item.memory.id for item in first.items]
+    written: set[str] = set()
+    for what, which in steps if shown else []:
+        name = shown[which % len(shown)]
+        with contextlib.suppress(RankerRpcError):  # what is gone already can be written no more
+            MEANWHILE[what](still, namespace, first.packet_id, name)
+        if what not in LEAVE_IT:
+            written.add(name)
+    again = ask()
+    assert (first.replayed, again.replayed) == (False, True)
+    if not written:
+        assert plain(again) == plain(first)
+    for before, after in zip(first.items, again.items, strict=True):
+        assert after.memory.id == before.memory.id
+        if before.memory.id not in written:
+            assert after.memory == before.memory
+        elif after.memory.content:
+            assert after.memory == still.get(namespace, after.memory.id)
+            assert count_tokens(after.memory.content) <= after.tokens
+        else:
+            assert after.memory == types_pb2.Memory(id=before.memory.id)
+        after.memory.CopyFrom(before.memory)
+    assert plain(again) == plain(first)
