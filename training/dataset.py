@@ -34,16 +34,25 @@ STATES = (ReportState.OPEN, ReportState.REPORTED, ReportState.UNREPORTED, Report
 class Cutoffs:
     """Which part of the log counts: packets made in [from_time, event), reports received until `ingest`, inclusive.
 
-    `from_time` None means from the first packet on.
+    None means no bound; the data set's own cut-offs then name the log's last moment, never the clock's.
     """
 
-    event: Micros
-    ingest: Micros
+    event: Micros | None = None
+    ingest: Micros | None = None
     from_time: Micros | None = None
 
     def has(self, create_time: Micros) -> bool:
         """True for a packet that was made in the window."""
-        return create_time < self.event and (self.from_time is None or create_time >= self.from_time)
+        if self.event is not None and create_time >= self.event:
+            return False
+        return self.from_time is None or create_time >= self.from_time
+
+    def hears(self, receive_time: Micros) -> bool:
+        """True for a report that had arrived."""
+        return self.ingest is None or receive_time <= self.ingest
+
+
+EVERYTHING = Cutoffs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ class Dataset:
     pool_propensity: Floats
     packets: Packets
     trust: Trust
+    cutoffs: Cutoffs
+    """As given, or as the log's last moment where no bound was given."""
     other_schemas: Mapping[str, int] = field(default_factory=dict)
     """Packets of the window whose features are of another schema, and which are left out, by its hash."""
 
@@ -158,7 +169,7 @@ class _Held:
     pool_raw: Floats
 
 
-def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs, schema: str = SCHEMA_HASH) -> Dataset:
+def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema: str = SCHEMA_HASH) -> Dataset:
     """The data set of the log's rows; rows other than packets and reports are passed over.
 
     Reads each row once and keeps arrays, so that `rows` may be a stream. Packets of another feature schema than
@@ -176,8 +187,17 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs, schema: str = SCHEMA
                 others[row.packet_id] = row.feature_schema_hash
             elif row.packet_id not in held:
                 held[row.packet_id] = _hold(row, names)
-        elif isinstance(row, LoggedReport) and row.report.receive_time <= cutoffs.ingest:
+        elif isinstance(row, LoggedReport) and cutoffs.hears(row.report.receive_time):
             reports.setdefault(row.packet_id, {})[row.report.report_id] = row
+    last = max(
+        (
+            *(each.create_time for each in held.values()),
+            *(each.report.receive_time for of_packet in reports.values() for each in of_packet.values()),
+        ),
+        default=0,
+    )
+    ingest = last if cutoffs.ingest is None else cutoffs.ingest
+    within = Cutoffs(ingest + 1 if cutoffs.event is None else cutoffs.event, ingest, cutoffs.from_time)
     packets = sorted(held.values(), key=lambda each: (each.create_time, each.packet_id))
     words = WordsOfPackets(
         [
@@ -186,9 +206,9 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs, schema: str = SCHEMA
             )
             for each in packets
         ],
-        cutoffs.ingest,
+        ingest,
     )
-    return _assemble(packets, words, schema, Counter(others.values()))
+    return _assemble(packets, words, schema, Counter(others.values()), within)
 
 
 def _hold(packet: Packet, names: dict[str, str]) -> _Held:
@@ -246,7 +266,9 @@ def _matrix(items: Sequence[PacketItem | PoolItem], name: str, columns: int) -> 
     return np.array([getattr(item, name) for item in items], np.float64).reshape(len(items), columns)
 
 
-def _assemble(packets: Sequence[_Held], words: WordsOfPackets, schema: str, others: Mapping[str, int]) -> Dataset:
+def _assemble(
+    packets: Sequence[_Held], words: WordsOfPackets, schema: str, others: Mapping[str, int], cutoffs: Cutoffs
+) -> Dataset:
     sizes = [len(each.memory_ids) for each in packets]
     pool_sizes = [len(each.pool_ids) for each in packets]
     keys: dict[tuple[str, str], int] = {}
@@ -299,6 +321,7 @@ def _assemble(packets: Sequence[_Held], words: WordsOfPackets, schema: str, othe
         pool_propensity=pool_numbers[:, 2].copy(),
         packets=_packets(packets, words, schema),
         trust=trust,
+        cutoffs=cutoffs,
         other_schemas=dict(sorted(others.items())),
     )
 

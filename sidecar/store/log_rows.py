@@ -33,6 +33,12 @@ from sidecar.store.merge import Report
 
 def write_row(namespace: str, row: LogRow) -> bytes:
     """One line, with its end."""
+    line = write_object(namespace, row)
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def write_object(namespace: str, row: LogRow) -> dict[str, Any]:
+    """The object of a line, without what is unset."""
     match row:
         case StorePriors():
             found = _write_priors(row)
@@ -46,8 +52,7 @@ def write_row(namespace: str, row: LogRow) -> bytes:
             found = _write_report(row)
     kind, fields = found
     given = {name: value for name, value in fields.items() if value is not None}
-    line = {"type": kind, "namespace": namespace, **given}
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return {"type": kind, "namespace": namespace, **given}
 
 
 def read_row(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
@@ -58,6 +63,11 @@ def read_row(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
         raise ValueError(f"is not one JSON object: {error}") from error
     if not isinstance(given, dict):
         raise ValueError("is not a JSON object")
+    return read_object(given, namespace)
+
+
+def read_object(given: Mapping[str, Any], namespace: str = "") -> tuple[str, LogRow]:
+    """The same of an object that is read already."""
     row = JsonFields(given)
     own = row.text("namespace", NAMESPACE_BYTES, least=0 if namespace else 1)
     kind = row.text("type", 64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sidecar.domain import SECOND, Channel, Micros, Packet, PacketItem, PoolItem, Segment
 from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
-from sidecar.store.log import LoggedReport
+from sidecar.store.log import STORED, LoggedReport
 from sidecar.store.merge import Report
 
 START: Micros = 1_700_000_000_000_000
@@ -38,7 +38,7 @@ def make_packet(
     items = tuple(
         PacketItem(
             memory_id=names[i],
-            memory_key=i + 1,
+            memory_key=STORED,
             segment=Segment.RANKED if segments is None else segments[i],
             score=1.0 - i / 100,
             contributions=np.zeros(len(FEATURE_NAMES)),
@@ -51,7 +51,7 @@ def make_packet(
         for i, row in enumerate(features)
     )
     undrawn = tuple(
-        PoolItem(f"{packet_id}-u{i}", 100 + i, row, np.zeros(len(RAW_NAMES)), 10, 0.1, 0.4, 0.5, "fact")
+        PoolItem(f"{packet_id}-u{i}", STORED, row, np.zeros(len(RAW_NAMES)), 10, 0.1, 0.4, 0.5, "fact")
         for i, row in enumerate(pool)
     )
     given: dict[str, Any] = {
@@ -98,9 +98,19 @@ def make_report(
     late: bool = False,
 ) -> LoggedReport:
     """A report as the log keeps it."""
-    words = (packet_id, sorted(used), sorted(unused), channel, complete, sequence, at, outcome)
+    words = (
+        packet_id,
+        sorted(used),
+        sorted(unused),
+        shown and sorted(shown),
+        channel,
+        complete,
+        confidence,
+        sequence,
+        at,
+    )
     report = Report(
-        report_id=report_id or repr(words),
+        report_id=report_id or repr((*words, outcome, late)),
         channel=channel,
         complete=complete and channel in (Channel.EXPLICIT, Channel.INFERRED),
         confidence=confidence,

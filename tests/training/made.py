@@ -10,7 +10,7 @@ import numpy as np
 from sidecar.domain import SECOND, ReportState, Segment
 from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE, RAW_NAMES, SCHEMA_HASH
 from tests.training.logs import START
-from training.dataset import SEGMENTS, STATES, Dataset, Packets
+from training.dataset import SEGMENTS, STATES, Cutoffs, Dataset, Packets
 from training.labels import Trust
 
 
@@ -128,4 +128,5 @@ def make_dataset(truth: Truth, *, sessions: int, seed: int) -> Dataset:
             slot_budget=np.full(p, np.nan),
         ),
         trust=Trust(),
+        cutoffs=Cutoffs(event=int(time[-1]) + 1 if p else 1, ingest=int(time[-1]) if p else 0),
     )

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sidecar.domain import Channel, LeftOutReason
+from sidecar.errors import StoreDamagedError, StoreUnavailableError
+from sidecar.store import Store
+from sidecar.store.log import LogRow
+from sidecar.store.log_rows import write_row
+from tests.training.logs import HOUR, START, features_of, make_packet, make_report
+from tests.training.test_dataset import PLAIN, same
+from training.dataset import Cutoffs, build_dataset
+from training.parquet import write_parquet
+from training.sources import Progress, UnreadableLogError, read_source
+
+
+def log() -> list[LogRow]:
+    """Packets of two namespaces with pools and reports on every channel."""
+    rows: list[LogRow] = []
+    for number in range(30):
+        name = f"p{number:02}"
+        raw = [np.array([*np.random.default_rng(number).random(8)])[: len(_RAW)] for _ in PLAIN]
+        rows.append(
+            make_packet(
+                name,
+                PLAIN,
+                ids=["a", "ß", "c"],
+                raw=raw,
+                pool=[features_of({"lexical": 1 / 3})],
+                namespace="n" if number % 3 else "other",
+                session_id=f"s{number // 2}",
+                create_time=START + number,
+                token_budget=100 if number % 2 else None,
+                left_out={LeftOutReason.BUDGET: 3},
+            )
+        )
+        if number % 4 == 0:
+            rows.append(make_report(name, ["a"], shown=["a", "ß"], sequence=number, at=START + HOUR + number))
+        if number % 4 == 1:
+            rows.append(make_report(name, ["ß"], channel=Channel.INFERRED, confidence=0.7, complete=False))
+        if number % 5 == 0:
+            rows.append(make_report(name, channel=Channel.PACKET, outcome=0.3))
+    return rows
+
+
+_RAW = make_packet("x", PLAIN).items[0].raw
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Path]:
+    """The same log in a store that is open for writing, as beside a server."""
+    folder = tmp_path / "data"
+    with Store.open(folder) as store:
+        for number, row in enumerate(log()):
+            owner = next(each for each in log() if getattr(each, "packet_id", "") == row.packet_id)  # type: ignore[union-attr]
+            outcome = store.take_log_rows(owner.namespace, [(number, row)])  # type: ignore[union-attr]
+            assert outcome.rejected == []
+        yield folder
+
+
+def test_every_reader_gives_the_same_data_set(stored: Path, tmp_path: Path) -> None:
+    """A store in use, its file, an export in JSON Lines and Parquet: the same data set, bit for bit."""
+    wanted = build_dataset(log())
+    lines = tmp_path / "log.jsonl"
+    memory = b'{"id":"m","content":"mentions \\"packet_id\\" and no more"}\n'
+    owner = {row.packet_id: row.namespace for row in log() if hasattr(row, "namespace")}  # type: ignore[union-attr]
+    written = [write_row(owner[row.packet_id], row) for row in log()]  # type: ignore[union-attr]
+    lines.write_bytes(b'{"type":"export","version":1}\n' + memory + b"".join(written))
+    table = tmp_path / "log.parquet"
+    assert write_parquet(table, log()) == len(log())
+    for path in (stored, stored / "memories.db", lines, table):
+        heard: list[int] = []
+        found = build_dataset(read_source(path, progress=_hearing(heard)))
+        assert same(found, wanted), path
+        assert heard[-2] == heard[-1] > 0
+
+
+def _hearing(heard: list[int]) -> Progress:
+    return lambda done, total: heard.extend((done, total))
+
+
+def test_a_namespace_and_a_window_are_read_alone(stored: Path, tmp_path: Path) -> None:
+    """Reading less is the same as building from less."""
+    table = tmp_path / "log.parquet"
+    write_parquet(table, log())
+    window = Cutoffs(event=START + 20, ingest=START + 2 * HOUR, from_time=START + 4)
+    for path in (stored, table):
+        found = build_dataset(read_source(path, "other", window), window)
+        assert set(found.packets.namespace) == {"other"}
+        assert found.packets.packet_id == tuple(f"p{n:02}" for n in range(4, 20) if n % 3 == 0)
+
+
+def test_parquet_keeps_numbers_that_are_none(tmp_path: Path) -> None:
+    """NaN comes back as NaN, and what JSON cannot tell apart neither."""
+    odd = features_of({"semantic": math.nan, "lexical": 5e-324})
+    write_parquet(tmp_path / "odd.parquet", [make_packet("p", [odd])])
+    (row,) = read_source(tmp_path / "odd.parquet")
+    assert row.items[0].features.tobytes() == odd.tobytes()  # type: ignore[union-attr]
+
+
+def test_a_log_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """The file and the line are named; nothing is trained on half a log."""
+    with pytest.raises(UnreadableLogError, match="there is no log"):
+        list(read_source(tmp_path / "none.jsonl"))
+    with pytest.raises(StoreUnavailableError, match="there is no store"):
+        list(read_source(tmp_path))
+    (tmp_path / "bad.jsonl").write_bytes(
+        write_row("n", make_packet("p", PLAIN)) + b'{"type":"report","packet_id":"p"\n'
+    )
+    with pytest.raises(UnreadableLogError, match="line 2"):
+        list(read_source(tmp_path / "bad.jsonl"))
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(UnreadableLogError, match="export-log"):
+        list(read_source(tmp_path / "bad.parquet"))
+    (tmp_path / "other.db").write_bytes(b"SQLite format 3\0")
+    with pytest.raises((StoreDamagedError, StoreUnavailableError)):
+        list(read_source(tmp_path / "other.db"))
+    wrong = replace(make_report("p"), outcome=7.0)
+    (tmp_path / "wrong.jsonl").write_bytes(write_row("n", wrong))
+    with pytest.raises(UnreadableLogError, match="outcome is 7"):
+        list(read_source(tmp_path / "wrong.jsonl"))
