@@ -77,6 +77,22 @@ class UnknownWeightsError(RankerError):
     reason = "UNKNOWN_WEIGHTS"
 
 
+class ModelNotFoundError(NotFoundError):
+    """No model of that version in the registry."""
+
+    reason = "MODEL_NOT_FOUND"
+
+
+class ModelRefusedError(RankerError):
+    """A model that must not serve: damaged, made for other features, out of bounds, or scored otherwise here."""
+
+    reason = "MODEL_REFUSED"
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__(f"the model is refused, and nothing has changed: {'; '.join(faults)}")
+        self.faults = tuple(faults)
+
+
 class StoreFullError(RankerError):
     """The disk or the quota is full: writes are refused, ranking goes on."""
 

@@ -61,6 +61,7 @@ _CODES = {
     "UNAVAILABLE": ExitCode.UNAVAILABLE,
     "DEADLINE_EXCEEDED": ExitCode.UNAVAILABLE,
 }
+_REASONS = {"MODEL_REFUSED": ExitCode.REFUSED}
 
 
 class Failure(click.ClickException):
@@ -134,7 +135,7 @@ class Failure(click.ClickException):
 def failure_of(error: RankerRpcError, address: str, timeout: float) -> Failure:
     """The failure that a call's error stands for."""
     code = error.code.name
-    exit_code = _CODES.get(code, ExitCode.ERROR)
+    exit_code = _REASONS.get(error.reason) or _CODES.get(code, ExitCode.ERROR)
     if error.retry_after is not None:
         exit_code = ExitCode.UNAVAILABLE
     message = error.message

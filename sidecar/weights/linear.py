@@ -1,7 +1,8 @@
-"""The linear form: a score is the sum of capped, weighted features, so every contribution is its own explanation.
+"""How features become contributions: a score is their sum, so every contribution is its own explanation.
 
-contribution_j = min(w_j * x_j, cap_j), and what use feeds (use_rate, frequency, rating, and what use adds to importance
-and recency) shares one family cap on top: popularity alone can never own a packet.
+In the linear form contribution_j = min(w_j * x_j, cap_j); in the curves form it is the value of a step function at x_j.
+What use feeds (use_rate, frequency, rating, and what use adds to importance and recency) shares one family cap on top:
+popularity alone can never own a packet.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import functools
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +19,10 @@ from sidecar.domain import Floats
 from sidecar.errors import Violations
 from sidecar.features import BY_NAME, FEATURE_NAMES, PARTLY_FED_BY_USE, USE_FAMILY
 from sidecar.features.recency import HALF_LIFE_DAYS
+from sidecar.weights.curves import SUM_TOLERANCE, Curve, make_curves, table_of
 
 USE_FAMILY_CAP = 0.35
 MAX_HALF_LIFE_DAYS = 36_500.0
-SUM_TOLERANCE = 1e-6
 
 _FAMILY = [FEATURE_NAMES.index(name) for name in USE_FAMILY]
 _PARTLY = {name: FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE}
@@ -31,7 +33,8 @@ class Weights:
     """Checked weights. `values` and `caps` have shape (d,), in the order of FEATURE_NAMES.
 
     `version` is a preset's name, a model's version, or "request". `variants` lets a preset that repeats a known note
-    carry that note's own transforms.
+    carry that note's own transforms. With `curves`, one for each feature or None, a contribution is a curve's value,
+    and `values` and `caps` are the curves' tops.
     """
 
     version: str
@@ -40,13 +43,20 @@ class Weights:
     use_family_cap: float = USE_FAMILY_CAP
     half_life_days: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE_DAYS)
     variants: Mapping[str, str] = field(default_factory=dict)
+    curves: tuple[Curve | None, ...] = ()
+
+    @property
+    def form(self) -> str:
+        """linear or curves."""
+        return "curves" if self.curves else "linear"
 
     @property
     def identity(self) -> str:
         """Changes with anything that changes a score."""
         tables = (self.half_life_days, self.variants)
         parts = [self.version, self.values.tolist(), self.caps.tolist(), self.use_family_cap]
-        return repr(parts + [sorted(table.items()) for table in tables])
+        curves = [table_of(self.curves)] if self.curves else []
+        return repr(parts + [sorted(table.items()) for table in tables] + curves)
 
     @property
     def fit_total(self) -> float:
@@ -102,6 +112,8 @@ def contributions(features: Floats, without_use: Mapping[str, Floats], weights: 
 
 
 def _part(values: Floats, weights: Weights, index: int) -> Floats:
+    if weights.curves and (curve := weights.curves[index]):
+        return curve(values)
     weight, cap = weights.values[index], weights.caps[index]
     part: Floats = values * weight
     return part if cap >= weight else np.minimum(part, cap)
@@ -140,11 +152,7 @@ def make_weights(
     _is_sound(bad, f"{path}.caps", caps or {})
     if use_family_cap is not None and not _in_unit(use_family_cap):
         bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
-    for kind, days in (half_life_days or {}).items():
-        if not 0 < days <= MAX_HALF_LIFE_DAYS:
-            bad.add(
-                f"{path}.half_life_days.{kind}", f"is {days!r}; must be above 0 and at most {MAX_HALF_LIFE_DAYS:g} days"
-            )
+    _check_half_lives(bad, path, half_life_days or {})
     for name, variant in (variants or {}).items():
         if name not in BY_NAME or variant not in BY_NAME[name].values:
             bad.add(f"{path}.variants.{name}", f"is {variant!r}; no such variant")
@@ -160,6 +168,43 @@ def make_weights(
         half_life_days={**HALF_LIFE_DAYS, **(half_life_days or {})},
         variants=dict(variants or {}),
     )
+
+
+def make_curve_weights(
+    version: str,
+    curves: Mapping[str, Any],
+    *,
+    use_family_cap: float | None = None,
+    half_life_days: Mapping[str, float] | None = None,
+    path: str = "weights",
+) -> Weights:
+    """Checks curves, {feature: {"thresholds": [...], "values": [...]}}, and makes them ready to serve.
+
+    Raises InvalidRequestError that lists every violation under `path`, as `make_weights` does.
+    """
+    bad = Violations()
+    made = make_curves(curves, bad, f"{path}.curves")
+    if use_family_cap is not None and not _in_unit(use_family_cap):
+        bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
+    _check_half_lives(bad, path, half_life_days or {})
+    bad.raise_if_any()
+    tops = np.array([curve.top if curve else 0.0 for curve in made])
+    return Weights(
+        version=version,
+        values=tops,
+        caps=tops,
+        use_family_cap=USE_FAMILY_CAP if use_family_cap is None else float(use_family_cap),
+        half_life_days={**HALF_LIFE_DAYS, **(half_life_days or {})},
+        curves=made,
+    )
+
+
+def _check_half_lives(bad: Violations, path: str, half_life_days: Mapping[str, float]) -> None:
+    for kind, days in half_life_days.items():
+        if not 0 < days <= MAX_HALF_LIFE_DAYS:
+            bad.add(
+                f"{path}.half_life_days.{kind}", f"is {days!r}; must be above 0 and at most {MAX_HALF_LIFE_DAYS:g} days"
+            )
 
 
 def _in_unit(value: float) -> bool:
