@@ -125,18 +125,31 @@ def test_a_bigger_budget_never_gives_fewer_ranked_tokens(
 def test_nor_do_pinned_and_ranked_memories_together(
     client: Client, candidates: list[dict[str, Any]], one: int, other: int, slots: int
 ) -> None:
-    """With pinned memories, which are served first and may crowd ranked ones out, the two segments are one row."""
-    _compare(client, candidates, one, other, {"reserved_slots": slots, "max_items": 6}, (PINNED, RANKED))
+    """With pinned memories, which are served first and may crowd ranked ones out, the two segments are one row. Nor do
+    the pinned ones alone; nor the ranked ones alone, where both budgets hold the same pinned ones."""
+    options: dict[str, Any] = {"reserved_slots": slots, "max_items": 6}
+    less, more = _compare(client, candidates, one, other, options, (PINNED, RANKED))
+    assert _tokens(less, PINNED) <= _tokens(more, PINNED)
+    if ids(less, PINNED) == ids(more, PINNED):
+        assert _tokens(less, RANKED) <= _tokens(more, RANKED)
+
+
+def test_a_pinned_memory_that_only_the_bigger_budget_holds_takes_the_room_of_ranked_ones(client: Client) -> None:
+    """Why the ranked segment alone can be smaller beside pinned memories: a budget of 10 must serve the pinned memory,
+    which leaves nothing; one of 9 cannot, and the ranked memory of 5 fits. To be left out there too, it would have to
+    give way to a memory that is not served."""
+    candidates = [*own_list([10], pinned=True), *own_list([10, 5])[1:]]
+    nine, ten = (rank(client, candidates, token_budget=budget, reserved_slots=0) for budget in (9, 10))
+    assert (ids(nine, PINNED), ids(nine, RANKED), left_out(nine)) == ([], ["m01"], {OVERSIZED: 1})
+    assert (ids(ten, PINNED), ids(ten, RANKED), left_out(ten)) == (["m00"], [], {BUDGET: 1})
 
 
 def _compare(
     client: Client, candidates: list[dict[str, Any]], one: int, other: int, options: dict[str, Any], of: tuple[int, ...]
-) -> None:
+) -> tuple[ranker_pb2.RankResponse, ranker_pb2.RankResponse]:
     small, big = sorted((one, other))
-    rows = {}
-    for budget in (small, big):
-        packet = rank(client, candidates, token_budget=budget, **options)
-        rows[budget] = [item for item in packet.items if item.segment in of]
+    packets = {budget: rank(client, candidates, token_budget=budget, **options) for budget in (small, big)}
+    rows = {budget: [item for item in packet.items if item.segment in of] for budget, packet in packets.items()}
     tokens = {budget: sum(item.tokens for item in row) for budget, row in rows.items()}
     assert tokens[small] <= tokens[big]
     # Best first, pinned before ranked: where each memory stands in the order of filling.
@@ -145,6 +158,11 @@ def _compare(
     less, more = ({item.memory.id for item in rows[budget]} for budget in (small, big))
     if less != more:
         assert min(less ^ more, key=turn.__getitem__) in more
+    return packets[small], packets[big]
+
+
+def _tokens(packet: ranker_pb2.RankResponse, segment: int) -> int:
+    return sum(item.tokens for item in packet.items if item.segment == segment)
 
 
 @THROUGH_THE_SERVICE
