@@ -36,6 +36,16 @@ class ReserveSettings:
         values = zip(fields(self), astuple(self), strict=True)
         return " ".join([RULE, *(f"{each.name}={value!r}" for each, value in values)])
 
+    @classmethod
+    def of_policy(cls, policy: str) -> ReserveSettings:
+        """The constants that `policy` names. ValueError if it is of another rule than this one."""
+        rule, *constants = policy.split(" ")
+        if rule != RULE:
+            raise ValueError(f"exploration policy {policy!r} is not of the rule {RULE}")
+        given = dict(each.split("=", 1) for each in constants)
+        types = {each.name: type(value) for each, value in zip(fields(cls), astuple(cls()), strict=True)}
+        return cls(**{name: kind(given[name]) for name, kind in types.items()})
+
 
 def default_slots(max_items: int) -> int:
     """How many slots are kept when the request does not say: none below 6 items, one from 6, two from 12."""
@@ -100,6 +110,13 @@ def draw(
         picks = (_pick(g, chance(f"slot-{slot}")) for slot, g in enumerate(within))
         return Draw(tuple(int(stratum[pick]) for stratum, pick in zip(filled, picks, strict=True)), propensity)
     return _two_from_one(filled[0], within[0], chance, propensity)
+
+
+def inclusion_propensity(
+    fit: Floats, reported_sessions: Sequence[int], slots: int, settings: ReserveSettings
+) -> Floats:
+    """Every member's probability of being drawn, shape (n,), as `draw` gives it."""
+    return draw(fit, reported_sessions, slots, lambda _: 0.0, settings).inclusion_propensity
 
 
 def _two_from_one(stratum: np.ndarray, g: Floats, chance: Callable[[str], float], propensity: Floats) -> Draw:
