@@ -31,7 +31,7 @@ LEAST_VARYING_SESSIONS = 30
 LEAST_CURVATURE = 1e-9
 """Information below which a direction counts as unknown."""
 _LEAST_SCALE = 1e-12
-_OPTIONS = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
+_OPTIONS = {"maxiter": 500, "ftol": 1e-11, "gtol": 1e-8, "maxcor": 20}
 
 Progress = Callable[[int, int], None]
 
