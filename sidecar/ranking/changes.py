@@ -1,7 +1,7 @@
 """The smallest single change that would have put a missed memory into the packet.
 
 Every change that is told was tried: the packet is packed again with it, by the same functions that serve, and the
-memory was in. Of a number it is the first that does, on the way from what it was: one less of a change does not.
+memory was in. Of a number, neither one less of the change does, nor half of it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change
 from sidecar.ranking.gates import FILTERED_CODE, GATES
 from sidecar.ranking.packing import SLOT_SHARE_INVERSE
-from sidecar.ranking.pipeline import Packed
+from sidecar.ranking.pipeline import Limits, Packed
 
 MAX_ITEMS = 200
 MAX_SLOTS = 2
 MAX_TOKEN_BUDGET = 10_000_000
 MAX_EXCLUDED = 10_000
-MAX_LOWER_BUDGETS = 500
-"""A lower budget is looked for through so many packets, each of which holds fewer tokens than the one before."""
+MAX_TRIES = 60
+"""Budgets above, budgets below, and other memories to leave out, that are tried one by one: large packets have
+thousands, and an answer is waited for."""
 
 Search = Callable[[Case], Iterator[Change]]
 
@@ -67,7 +68,7 @@ def _exclude(case: Case) -> Iterator[Change]:
         return
     twin = case.packed.seen.twin(case.row)
     others = case.packed.rows[::-1]
-    for other in others if twin is None else [twin, *(row for row in others if row != twin)]:
+    for other in (others if twin is None else [twin, *(row for row in others if row != twin)])[:MAX_TRIES]:
         codes = scored.codes.copy()
         codes[other] = FILTERED_CODE
         if case.admits(replace(scored, codes=codes)):
@@ -77,14 +78,49 @@ def _exclude(case: Case) -> Iterator[Change]:
 
 
 def _raise_budget(case: Case) -> Iterator[Change]:
+    """The next budgets at which anything else is admitted, one by one; then by halving, from the largest of all."""
     limits, packed = case.limits, case.packed
-    while (budget := _next_budget(packed, limits.slots)) is not None and budget <= MAX_TOKEN_BUDGET:
+    if limits.token_budget is None:
+        return
+    for _ in range(MAX_TRIES):
+        budget = _next_budget(packed, limits.slots)
+        if budget is None or budget > MAX_TOKEN_BUDGET:
+            break
         packed = case.pack(replace(limits, token_budget=budget))
         if case.row in packed.rows:
             yield change("token_budget", limits.token_budget, budget, f"raise token_budget to {budget}.")
             return
-    if limits.token_budget is not None and case.admits(limits=replace(limits, token_budget=None)):
+    else:
+        found = _halved_budget(case, limits, limits.token_budget)
+        if found is not None:
+            yield change("token_budget", limits.token_budget, found, f"raise token_budget to {found}.")
+            return
+    if case.admits(limits=replace(limits, token_budget=None)):
         yield change("token_budget", limits.token_budget, None, "send no token_budget.")
+
+
+def _halved_budget(case: Case, limits: Limits, old: int) -> int | None:
+    """A budget that admits, where neither one less nor half of the way from `old` does; None if the largest does not.
+
+    More is not always better, for a better memory may come in and take the room: so what was found is halved again
+    until the half does not admit.
+    """
+
+    def admits(budget: int) -> bool:
+        return case.admits(limits=replace(limits, token_budget=budget))
+
+    if not admits(MAX_TOKEN_BUDGET):
+        return None
+    good = MAX_TOKEN_BUDGET
+    while True:
+        bad = old
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if admits(middle) else (good, middle)
+        half = (old + good) // 2
+        if half in (old, good) or not admits(half):
+            return good
+        good = half
 
 
 def _lower_budget(case: Case) -> Iterator[Change]:
@@ -92,7 +128,7 @@ def _lower_budget(case: Case) -> Iterator[Change]:
     tokens that it is charged, so the next budget to try is one below them."""
     limits, packed = case.limits, case.packed
     own = int(case.occasion.scored.tokens[case.row])
-    for _ in range(MAX_LOWER_BUDGETS):
+    for _ in range(MAX_TRIES):
         most = packed.pinned.tokens + packed.ranked.tokens - 1
         if most < own:
             return

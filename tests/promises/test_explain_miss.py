@@ -463,6 +463,22 @@ def test_a_smaller_budget_is_tried(client: Client, namespace: str) -> None:
     assert ids(client.rank(namespace, **options, token_budget=30)) == ["a"]
 
 
+def test_a_budget_far_away_is_found_by_halving(client: Client, namespace: str) -> None:
+    """Behind a hundred larger memories, each of which another budget lets in: what is told admits, one less and half of
+    the way do not."""
+    for i in range(100):
+        write(client, namespace, {f"m{i:02}": 0.9 - i / 1000}, token_count=1000 + 7 * i)
+    write(client, namespace, {"missed": 0.5}, token_count=4000)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 150, "reserved_slots": 0}
+    asked = rank_request(namespace, **options, token_budget=900)
+    change = client.explain_miss(namespace, "missed", request=asked).smallest_change
+    budget = int(change.to_json)
+    assert change.field == "token_budget"
+    assert "missed" in ids(client.rank(namespace, **options, token_budget=budget))
+    for less in (budget - 1, (900 + budget) // 2):
+        assert "missed" not in ids(client.rank(namespace, **options, token_budget=less))
+
+
 def test_none_at_all_says_what_was_tried(client: Client, namespace: str) -> None:
     """A memory behind two gates yields to no single change, and the answer names those that were tried."""
     write(client, namespace, {"a": 0.9}, suppressed=True, valid_until_time=days_ago(1))
