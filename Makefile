@@ -18,7 +18,7 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test soak bench client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo docs test soak bench clients client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -40,6 +40,10 @@ soak: setup ## run at length the tests that look for what happens rarely (about 
 
 bench: setup ## measure speed as ratios within one run: build/bench.json (about 10 minutes; ARGS=--short for CI's form)
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+# A language whose tools are missing is skipped, and is a failure in CI.
+clients: setup ## build and try clients in five languages (about 5 minutes the first time; needs Go, Node, Java with Maven, Rust)
+	@CLIENTS=1 $(BIN)/pytest -n 2 --dist loadgroup --durations 20 tests/clients/test_conformance.py $(ARGS)
 
 client-oldest: $(OLDEST_VENV)/.installed ## check the client on the oldest supported grpcio and protobuf
 	@PYTHONPATH=$(PROTO_OUT) $(OLDEST_VENV)/bin/python -W error tests/clients/import_alone.py

@@ -37,8 +37,8 @@ SHELL, PYTHON = (
     }
     for language in ("sh", "python")
 )
-RUN = [name for name in PAGES if (SHELL[name] or PYTHON[name]) and name != "cli.md"]
-"""Pages whose commands and Python run here; those of cli.md run in tests/cli."""
+RUN = [name for name in PAGES if (SHELL[name] or PYTHON[name]) and name not in ("cli.md", "clients.md")]
+"""Pages whose commands and Python run here; those of cli.md run in tests/cli, those of clients.md in tests/clients."""
 SENTENCES = [f"Service number {n} deploys on port {8000 + n} behind gate {n * n}." for n in range(1, 13)]
 FILES = {
     "answer.md": "Deployed to port 8001.",

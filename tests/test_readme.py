@@ -18,7 +18,9 @@ from memoryranker.client import Client
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-SHELL = [text for language, text in BLOCKS if language == "sh"]
+_AGENTS = re.search(r"^### From .*?^## ", README, re.MULTILINE | re.DOTALL)
+# The commands of the agents in several languages are run in tests/clients.
+SHELL = [text for language, text in BLOCKS if language == "sh" and not (_AGENTS and text in _AGENTS[0])]
 SERVE = "memory-ranker serve\n"
 RUN_BY_CI = ["make demo\n", "make test\n"]
 

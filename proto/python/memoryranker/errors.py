@@ -39,7 +39,8 @@ class RankerRpcError(Exception):
         metadata: Mapping[str, str] | None = None,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{reason or code.name}: {message}")
+        more = [f"{each.field}: {each.description}" for each in violations] if len(violations) > 1 else []
+        super().__init__("\n  ".join([f"{reason or code.name}: {message}", *more]))
         self.code = code
         self.reason = reason or code.name
         self.message = message
