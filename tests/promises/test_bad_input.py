@@ -274,6 +274,9 @@ def test_a_window_turned_round_by_a_second_write_is_refused(client: Client, name
         good, refused = client.upsert(namespace, given).results
         assert (good.status.code, refused.status.code) == (0, grpc.StatusCode.INVALID_ARGUMENT.value[0])
         assert f"memories[1].{field}" in refused.status.message
+        for _ in range(2):  # a stream that is resumed says the same again
+            streamed = client.ingest(namespace, given, stream_id=f"{memory_id} {field} {value}")
+            assert [each.memory_id for each in streamed.rejections] == [memory_id]
     assert client.get(namespace, "m").content == "text"
     for start, end in ((early, middle), (late, days_ago(5)), (early, early + datetime.timedelta(microseconds=1))):
         assert client.update(namespace, "m", valid_from_time=start, valid_until_time=end).memory.id == "m"
