@@ -58,8 +58,12 @@ class Gate:
     words: str
 
     def as_row(self) -> dict[str, object]:
-        """For gates.json."""
-        return dataclasses.asdict(self)
+        """For gates.json, which has no infinities."""
+        row = dataclasses.asdict(self)
+        for name in ("value", "threshold"):
+            if row[name] is not None and not np.isfinite(row[name]):
+                row[name] = None
+        return row
 
 
 def refused(gates: Sequence[Gate]) -> list[Gate]:

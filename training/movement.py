@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Segment
 from sidecar.features import PARTLY_FED_BY_USE
@@ -68,6 +69,15 @@ class Candidates:
             packet=packet[order],
             memory_key=np.concatenate([dataset.memory_key[served], dataset.pool_memory_key])[order],
             width=np.bincount(dataset.packet[served], minlength=len(dataset.packets)),
+        )
+
+    def of_packets(self, chosen: NDArray[np.bool_]) -> Candidates:
+        """Those of the packets that `chosen` (p,) marks; packets keep their numbers."""
+        if chosen.all():
+            return self
+        rows = chosen[self.packet]
+        return Candidates(
+            self.features[rows], self.without_use[rows], self.packet[rows], self.memory_key[rows], self.width
         )
 
     def scores(self, weights: Weights) -> Floats:

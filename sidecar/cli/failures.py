@@ -31,6 +31,7 @@ class ExitCode(IntEnum):
     FLAT_FORMULA = 22
     STALE_CACHE = 23
     WARNED = 24
+    GATE_REFUSED = 30
     DAMAGED = 8
     INTERRUPTED = 130
 
@@ -50,6 +51,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",
     ExitCode.STALE_CACHE: "audit: packets from before a rescore are still served",
     ExitCode.WARNED: "audit --strict: healthy, with a warning",
+    ExitCode.GATE_REFUSED: "train: a gate refused; the weights that serve stay",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 

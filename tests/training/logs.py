@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sidecar.domain import SECOND, Channel, Micros, Packet, PacketItem, PoolItem, Segment
 from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
-from sidecar.store.log import STORED, LoggedReport
+from sidecar.store.log import STORED, LoggedReport, LogRow
+from sidecar.store.log_rows import write_row
 from sidecar.store.merge import Report
+from training.dataset import Dataset
 
 START: Micros = 1_700_000_000_000_000
 HOUR: Micros = 3_600 * SECOND
@@ -122,3 +125,36 @@ def make_report(
         shown=None if shown is None else frozenset(shown),
     )
     return LoggedReport(packet_id, report, outcome, "agent", "", late)
+
+
+def log_of(dataset: Dataset) -> list[LogRow]:
+    """The log that a made data set would come from: packets with pools, and complete reports where they came."""
+    rows: list[LogRow] = []
+    packets = dataset.packets
+    for number, packet_id in enumerate(packets.packet_id):
+        mine, pool = np.flatnonzero(dataset.packet == number), np.flatnonzero(dataset.pool_packet == number)
+        ids = [dataset.memory_id[key] for key in dataset.memory_key[mine]]
+        rows.append(
+            make_packet(
+                packet_id,
+                list(dataset.features[mine]),
+                ids=ids,
+                raw=list(dataset.raw[mine]),
+                pool=list(dataset.pool_features[pool]),
+                namespace=packets.namespace[number],
+                agent_id=packets.agent[number],
+                session_id=f"s{packets.session[number]}",
+                create_time=int(packets.create_time[number]),
+            )
+        )
+        if packets.reported[number]:
+            used = [memory_id for memory_id, a in zip(ids, dataset.used[mine], strict=True) if a > 0]
+            rows.append(make_report(packet_id, used, at=int(packets.create_time[number]) + HOUR))
+    return rows
+
+
+def write_log(path: Path, rows: Iterable[LogRow]) -> None:
+    """An export of it in JSON Lines, without memories."""
+    namespaces = {row.packet_id: row.namespace for row in rows if isinstance(row, Packet)}
+    lines = [write_row(namespaces[row.packet_id], row) for row in rows if isinstance(row, Packet | LoggedReport)]
+    path.write_bytes(b"".join(lines))

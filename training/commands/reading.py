@@ -1,0 +1,86 @@
+"""What commands over a log have in common: where it is, which part of it counts, which weights to start from."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sidecar.cli.connection import settings_environ
+from sidecar.cli.failures import ExitCode, Failure
+from sidecar.cli.parsing import time_value
+from sidecar.cli.store_folder import data_folder, store_errors
+from sidecar.config import resolve
+from sidecar.domain import Micros
+from sidecar.errors import ModelRefusedError, SettingsError, UnknownWeightsError
+from sidecar.weights.artifact import read_artifact
+from sidecar.weights.settled import settled_weights
+from training.commands.progress import Advance
+from training.dataset import Cutoffs, Dataset, build_dataset
+from training.model import Model
+from training.sources import read_source
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def log_options(command: Command) -> Command:
+    """Adds the source, --namespace, --from, --until and --reports-until; the command gets `source`, `namespace` and
+    `cutoffs`."""
+
+    @click.argument("source", required=False, type=click.Path(path_type=Path))
+    @click.option("--namespace", default="", metavar="NAME", help="Of this namespace alone.  [default: of all]")
+    @click.option("--from", "start", metavar="TIME", callback=time_value, help="Packets from then on.")
+    @click.option("--until", metavar="TIME", callback=time_value, help="Packets before then.  [default: all]")
+    @click.option(
+        "--reports-until",
+        metavar="TIME",
+        callback=time_value,
+        help="Reports that had arrived by then.  [default: all; the same bounds give the same bytes]",
+    )
+    @wraps(command)
+    def run(
+        source: Path | None,
+        start: datetime.datetime | None,
+        until: datetime.datetime | None,
+        reports_until: datetime.datetime | None,
+        **others: Any,
+    ) -> Any:
+        cutoffs = Cutoffs(_micros(until), _micros(reports_until), _micros(start))
+        return command(source=source if source is not None else data_folder(), cutoffs=cutoffs, **others)
+
+    return run  # type: ignore[return-value]
+
+
+def _micros(time: datetime.datetime | None) -> Micros | None:
+    return None if time is None else (time - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def read_dataset(source: Path, namespace: str, cutoffs: Cutoffs, advance: Advance) -> Dataset:
+    """The data set of a log. Raises Failure."""
+    with store_errors():
+        rows = read_source(source, namespace, cutoffs, partial(advance, "log"))
+        return build_dataset(rows, cutoffs)
+
+
+def read_model(base: str) -> Model:
+    """Weights by their name, or a model by its folder or archive; "" means those that the settings serve. Raises
+    Failure."""
+    path = Path(base)
+    if base and (os.sep in base or path.exists()):
+        try:
+            artifact = read_artifact(path)
+        except ModelRefusedError as error:
+            raise Failure(error.message, ExitCode.REFUSED, reason=error.reason) from error
+        return Model(artifact.weights, artifact.namespaces)
+    try:
+        holder = settled_weights(resolve({}, settings_environ(os.environ)).settings)
+        weights = holder.named(base) if base else holder.active
+    except (SettingsError, UnknownWeightsError) as error:
+        raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+    return Model(weights)

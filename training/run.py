@@ -1,0 +1,286 @@
+"""One training run over a data set: gates, half-lives, weights, movement, namespaces, and the gates of a promotion.
+
+Pure: the same data set, weights and settings give the same run, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats
+from training.dataset import Dataset
+from training.gates import (
+    Coverage,
+    Gate,
+    GateSettings,
+    coverage,
+    data_gates,
+    fit_gates,
+    of_agents,
+    refused,
+    silent_agents,
+    sound,
+)
+from training.half_lives import HalfLife, fit_half_lives, moved, with_half_lives
+from training.held_out import Shown, Split, shown_by, split_by_time
+from training.linear import FOLDS, LAMBDAS, LEAST_VARYING_SESSIONS, LinearFit, fit_linear
+from training.model import Model, moved_weights
+from training.movement import Candidates, Movement, MovementCaps, capped_movement
+from training.namespaces import Namespaces, fit_namespaces
+from training.off_policy import OffPolicy, estimate
+from training.pairs import MAX_AGENT_SHARE, Pairs, make_pairs
+from training.position import Positions, estimate_positions
+from training.promotion import (
+    HeldOut,
+    Promotion,
+    compare,
+    decide,
+    ndcg_gates,
+    off_policy_gates,
+    starvation_gates,
+)
+from training.reserved_draws import reserved_draws
+
+FITTED = "fitted"
+"""The version of weights before their files have given them one."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """How a run goes. `preview`: without any gate or movement cap; what comes out cannot be promoted.
+
+    `namespace`: fit this one alone, beside common weights that stay.
+    """
+
+    seed: int = 0
+    preview: bool = False
+    namespace: str = ""
+    gates: GateSettings = field(default_factory=GateSettings)
+    movement: MovementCaps = field(default_factory=MovementCaps)
+    lambdas: tuple[float, ...] = LAMBDAS
+    folds: int = FOLDS
+    least_varying_sessions: int = LEAST_VARYING_SESSIONS
+    max_agent_share: float = MAX_AGENT_SHARE
+    half_lives: bool = True
+    own_namespaces: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run made, and all that it goes by.
+
+    `logged` is the data set as it was served, `dataset` the same with the new half-lives; `old` and `new` score them.
+    `movements` are by namespace, "" for the common weights; a preview has none.
+    """
+
+    logged: Dataset
+    dataset: Dataset
+    pairs: Pairs
+    split: Split
+    old: Model
+    new: Model
+    fit: LinearFit
+    half_lives: tuple[HalfLife, ...]
+    positions: Positions
+    namespaces: Namespaces
+    movements: Mapping[str, Movement]
+    held_out: HeldOut
+    shown_before: Shown
+    shown_after: Shown
+    off_policy: OffPolicy | None
+    promotion: Promotion
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's outcome: `trained` is None where a gate refused, and the gates say why."""
+
+    settings: TrainSettings
+    agents: tuple[Coverage, ...]
+    left_out_agents: tuple[str, ...]
+    train_gates: tuple[Gate, ...]
+    promote_gates: tuple[Gate, ...]
+    trained: Trained | None
+
+    @property
+    def refusals(self) -> list[Gate]:
+        """The gates that stopped the training."""
+        return refused(self.train_gates)
+
+
+def train(
+    dataset: Dataset, base: Model, settings: TrainSettings, progress: Progress = lambda step, done, total: None
+) -> Run:
+    """Trains from `base` on the data set. A refused run changes nothing."""
+    agents = coverage(dataset)
+    left_out = [] if settings.preview else silent_agents(agents, settings.gates)
+    kept = of_agents(dataset, left_out)
+    pairs = make_pairs(dataset, kept, max_agent_share=settings.max_agent_share)
+    gates = [sound(dataset)] if settings.preview else data_gates(dataset, pairs, agents, settings.gates)
+    if refused(gates) or not len(pairs):
+        if not refused(gates):  # a preview of nothing
+            gates += [each for each in data_gates(dataset, pairs, agents, settings.gates) if each.gate == "sessions"]
+        return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
+    least = 0 if settings.preview else settings.gates.least_held_out_sessions
+    split = split_by_time(dataset, pairs, settings.gates.held_out_share, least)
+    old = base.of(settings.namespace)
+    positions = estimate_positions(dataset, kept & split.fit)
+    theta = positions.of_rows(dataset)
+    fitted_pairs = make_pairs(dataset, kept & split.fit, theta, settings.max_agent_share)
+    half_lives: list[HalfLife] = []
+    if settings.half_lives:
+        half_lives = fit_half_lives(
+            dataset,
+            fitted_pairs,
+            old,
+            seed=settings.seed,
+            progress=lambda done, total: progress("half-lives", done, total),
+        )
+    days = moved(half_lives)
+    aged = with_half_lives(dataset, days)
+    fitted_pairs = make_pairs(aged, kept & split.fit, theta, settings.max_agent_share)
+    fit = fit_linear(
+        fitted_pairs,
+        old,
+        lambdas=settings.lambdas,
+        folds=settings.folds,
+        seed=settings.seed,
+        least_varying_sessions=settings.least_varying_sessions,
+        progress=lambda done, total: progress("weights", done, total),
+    )
+    if not settings.preview:
+        gates += fit_gates(fit, settings.gates)
+        if refused(gates):
+            return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
+    found = Namespaces(0.0, (), ())
+    if settings.own_namespaces and not settings.namespace:
+        columns = np.flatnonzero(fit.fitted)
+        found = fit_namespaces(
+            aged,
+            kept & split.fit,
+            old,
+            columns,
+            fit.v[columns],
+            theta,
+            settings.max_agent_share,
+            lambda done, total: progress("namespaces", done, total),
+        )
+    candidates = Candidates.of(dataset)
+    progress("movement", 0, 1)
+    new, movements = _moved(base, fit, found, days, candidates, dataset.packets.namespace, settings)
+    progress("movement", 1, 1)
+    return _judged(
+        Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None),
+        dataset,
+        aged,
+        kept,
+        fitted_pairs,
+        split,
+        base,
+        new,
+        (fit, tuple(half_lives), positions, found, movements),
+        progress,
+    )
+
+
+def _moved(
+    base: Model,
+    fit: LinearFit,
+    found: Namespaces,
+    days: Mapping[str, float],
+    candidates: Candidates,
+    namespaces: tuple[str, ...],
+    settings: TrainSettings,
+) -> tuple[Model, dict[str, Movement]]:
+    """The new weights of all, each as far from what serves there now as the caps allow."""
+    wanted: dict[str, Floats] = {settings.namespace: fit.weights}
+    wanted |= {each.namespace: each.weights for each in found.found if each.differs}
+    names = np.array(namespaces, dtype=object).astype(str)
+    own: dict[str, Floats] = {}
+    movements: dict[str, Movement] = {}
+    for name, values in wanted.items():
+        if settings.preview:
+            own[name] = values
+            continue
+        chosen = np.ones(len(names), bool) if not name else names == name
+        movements[name] = capped_movement(base.of(name), values, candidates.of_packets(chosen), settings.movement)
+        own[name] = movements[name].weights
+    of_common = own.pop("", base.common.values)
+    common = moved_weights(base.common, of_common, days, FITTED)
+    of_namespaces = {
+        name: moved_weights(base.of(name), own.get(name, base.of(name).values), days, FITTED)
+        for name in {**base.namespaces, **own}
+    }
+    return Model(common, of_namespaces), movements
+
+
+def _judged(
+    run: Run,
+    logged: Dataset,
+    aged: Dataset,
+    kept: NDArray[np.bool_],
+    pairs: Pairs,
+    split: Split,
+    old: Model,
+    new: Model,
+    parts: tuple[LinearFit, tuple[HalfLife, ...], Positions, Namespaces, Mapping[str, Movement]],
+    progress: Progress,
+) -> Run:
+    settings = run.settings
+    progress("comparison", 0, 3)
+    held_out = compare(
+        logged,
+        old.served_scores(logged),
+        new.served_scores(aged),
+        kept & split.held_out,
+        settings.gates,
+        settings.seed,
+    )
+    progress("comparison", 1, 3)
+    namespaces = logged.packets.namespace
+    before, after = Candidates.of(logged), Candidates.of(aged)
+    shown_before = shown_by(before, old.candidate_scores(before, namespaces), settings.gates.top_k)
+    shown_after = shown_by(after, new.candidate_scores(after, namespaces), settings.gates.top_k)
+    progress("comparison", 2, 3)
+    off_policy = _off_policy(aged, new, kept & split.held_out)
+    progress("comparison", 3, 3)
+    promote = [
+        *ndcg_gates(held_out, settings.gates),
+        *off_policy_gates(off_policy),
+        *starvation_gates(shown_before, shown_after, settings.gates),
+    ]
+    fit, half_lives, positions, found, movements = parts
+    trained = Trained(
+        logged=logged,
+        dataset=aged,
+        pairs=pairs,
+        split=split,
+        old=old,
+        new=new,
+        fit=fit,
+        half_lives=half_lives,
+        positions=positions,
+        namespaces=found,
+        movements=movements,
+        held_out=held_out,
+        shown_before=shown_before,
+        shown_after=shown_after,
+        off_policy=off_policy,
+        promotion=Promotion.SKIPPED if settings.preview else decide(run.train_gates, promote),
+    )
+    return Run(settings, run.agents, run.left_out_agents, run.train_gates, tuple(promote), trained)
+
+
+def _off_policy(dataset: Dataset, new: Model, packets: NDArray[np.bool_]) -> OffPolicy | None:
+    """What the reserved slots of held-out packets say of the common weights; None where nothing can be said."""
+    try:
+        draws = reserved_draws(dataset, new.common, packets)
+    except ValueError:  # of another rule than this version's: its chances cannot be computed again
+        return None
+    return None if draws is None else estimate(draws)
