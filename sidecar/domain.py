@@ -18,6 +18,7 @@ Micros = int
 Floats = NDArray[np.float64]
 
 SECOND: Micros = 1_000_000
+MINUTE: Micros = 60 * SECOND
 DAY: Micros = 86_400 * SECOND
 
 KNOWN_KINDS = (

@@ -58,10 +58,10 @@ def _examples(dataset: Dataset, system: System, store: Store) -> Iterator[Exampl
     prepare = occasions(dataset, system, store)
     for task in dataset.tasks:
         scored = prepare(task).scored
-        passed = np.flatnonzero(scored.codes == PASSED)
+        passed = np.flatnonzero(scored.gates.codes == PASSED)
         relevant = _relevant(task, [scored.columns.ids[row] for row in passed.tolist()])
         if relevant:
-            yield Example(scored.features[passed][:, columns], relevant)
+            yield Example(scored.features_at(passed.tolist())[:, columns], relevant)
 
 
 def _relevant(task: JudgedTask, ids: Sequence[str]) -> list[int]:

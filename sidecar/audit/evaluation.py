@@ -111,7 +111,7 @@ def occasions(
 
 def order_of(occasion: Occasion) -> list[str]:
     """Ids in the order of the packet, PLACES at most."""
-    packed = pack(occasion.scored, occasion.limits(), occasion.fingerprint)
+    packed = pack(occasion.scored, occasion.limits(), occasion.snapshot)
     return [occasion.snapshot.columns.ids[row] for row in packed.rows]
 
 

@@ -13,10 +13,11 @@ from sidecar.features.registry import (
     SCHEMA_HASH,
     USE_FAMILY,
     feature_matrix,
+    raw_columns,
     raw_matrix,
     values_without_use,
 )
-from sidecar.features.view import NO_TIME, Columns, Feature, TaskWord, TermMatch, TextMatches, View
+from sidecar.features.view import NO_TIME, Columns, Feature, Kept, TaskWord, TermMatch, TextMatches, View
 
 __all__ = [
     "BY_NAME",
@@ -29,11 +30,13 @@ __all__ = [
     "USE_FAMILY",
     "Columns",
     "Feature",
+    "Kept",
     "TaskWord",
     "TermMatch",
     "TextMatches",
     "View",
     "feature_matrix",
+    "raw_columns",
     "raw_matrix",
     "values_without_use",
 ]

@@ -8,11 +8,11 @@ from sidecar.features.view import Feature, View
 
 def value(view: View) -> Floats:
     """Share of the context's terms that the memory bears, by inverse document frequency. 0 without a context."""
-    total = np.zeros(len(view.columns))
     terms = [term for term in view.text.context_terms if not term.is_stop_word]
     attainable = sum(term.idf for term in terms)
     if not attainable:
-        return total
+        return view.nothing
+    total = np.zeros(len(view.columns))
     for term in terms:
         total[term.rows] += term.idf
     return total / attainable

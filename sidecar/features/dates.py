@@ -12,6 +12,8 @@ FARTHEST_DAYS = 60.0
 def value(view: View) -> Floats:
     """exp(-days off / FADING_DAYS): 1 within what the task names, 0 from FARTHEST_DAYS on or if it names none."""
     days = view.text.days_off
+    if days is None:
+        return view.nothing
     return np.where(days < FARTHEST_DAYS, np.exp(-days / FADING_DAYS), 0.0)
 
 

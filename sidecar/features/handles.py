@@ -8,10 +8,10 @@ from sidecar.features.view import Feature, View
 
 def value(view: View) -> Floats:
     """Share of the task's handles that the memory bears, rare ones weighing more. 0 for a task without any."""
-    total = np.zeros(len(view.columns))
     attainable = sum(handle.idf for handle in view.text.handles)
     if not attainable:
-        return total
+        return view.nothing
+    total = np.zeros(len(view.columns))
     for handle in view.text.handles:
         total[handle.rows] += handle.idf
     return total / attainable

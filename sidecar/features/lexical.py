@@ -5,6 +5,7 @@ could attain at most: a bound of the task alone, so that no other memory's score
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,21 +14,43 @@ from sidecar.features.view import Feature, TermMatch, TextMatches, View
 
 K1 = 0.9
 B = 0.4
+COMMON = 16
+"""A term that more than one in so many memories bear is common: what it gives each of them is kept."""
 
 
 def value(view: View) -> Floats:
     """sum over terms of idf * tf / (tf + K1 * (1 - B + B * length / mean)), over sum of idf. Shape (n,)."""
-    text = view.text
-    total = np.zeros(len(view.columns))
-    terms = telling(text)
+    terms = telling(view.text)
     attainable = sum(term.idf for term in terms)
     if not attainable:
-        return total
-    norm = length_norm(text, K1)
+        return view.nothing
+    total = np.zeros(len(view.columns))
     for term in terms:
-        counts = term.counts.astype(np.float64)
-        total[term.rows] += term.idf * counts / (counts + norm[term.rows])
-    return total / attainable
+        if is_common(view, term):
+            total += term.idf * view.kept.of_term("lexical", term.term, partial(_everywhere, view, term))
+        else:
+            total[term.rows] += term.idf * _saturated(view, term)
+    total /= attainable
+    return total
+
+
+def _saturated(view: View, term: TermMatch) -> Floats:
+    """tf / (tf + norm) of the rows that bear the term."""
+    counts = term.counts.astype(np.float64)
+    share: Floats = counts / (counts + length_norm(view, K1)[term.rows])
+    return share
+
+
+def _everywhere(view: View, term: TermMatch) -> Floats:
+    """The same for every row, 0 where it does not stand."""
+    share = np.zeros(len(view.columns))
+    share[term.rows] = _saturated(view, term)
+    return share
+
+
+def is_common(view: View, term: TermMatch) -> bool:
+    """True for a term that so many memories bear that it is worth keeping what it gives them."""
+    return COMMON * len(term.rows) > len(view.columns)
 
 
 def telling(text: TextMatches) -> Sequence[TermMatch]:
@@ -35,9 +58,10 @@ def telling(text: TextMatches) -> Sequence[TermMatch]:
     return [term for term in text.terms if not term.is_stop_word] or text.terms
 
 
-def length_norm(text: TextMatches, k1: float) -> Floats:
+def length_norm(view: View, k1: float) -> Floats:
     """What BM25 adds to a term's count: k1 at the mean length, more for a longer memory. Shape (n,)."""
-    return k1 * (1.0 - B + B * text.lengths / max(text.mean_length, 1.0))
+    text = view.text
+    return view.kept.once(("norm", k1), lambda: k1 * (1.0 - B + B * text.lengths / max(text.mean_length, 1.0)))
 
 
 def share_of_all_words(view: View) -> Floats:
@@ -47,6 +71,8 @@ def share_of_all_words(view: View) -> Floats:
     """
     text = view.text
     n = len(view.columns)
+    if not text.words:
+        return view.nothing
     found = np.zeros(n)
     for word in text.words:
         if word.length < 3 or not word.terms:

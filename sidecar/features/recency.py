@@ -1,13 +1,14 @@
 """recency: exponential decay of the time since the memory was learned or last used, by kind.
 
 2^(-age / half-life). A serve never makes a memory younger; a use does. A time ahead of now is age 0, so that a clock
-that steps back cannot lift a value above 1.
+that steps back cannot lift a value above 1. Now is rounded up to a whole minute, so that what a minute's tasks have in
+common is computed once, and yet of two memories the newer one is always worth more.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import DAY, Floats
+from sidecar.domain import DAY, MINUTE, Floats, Micros
 from sidecar.features.view import Feature, View
 
 HALF_LIFE_DAYS = {
@@ -26,6 +27,11 @@ HALF_LIFE_DAYS = {
 }
 
 
+def whole_minute(time: Micros) -> Micros:
+    """The first whole minute that is not before `time`."""
+    return -(-time // MINUTE) * MINUTE
+
+
 def age_days(view: View) -> Floats:
     """Days since creation or last use, whichever is later, at least 0. Shape (n,)."""
     return _days_since(view, np.maximum(view.columns.create_time, view.columns.last_use_time))
@@ -37,7 +43,7 @@ def create_age_days(view: View) -> Floats:
 
 
 def _days_since(view: View, time: NDArray[np.int64]) -> Floats:
-    age: Floats = np.maximum(view.as_of_time - time, 0) / DAY
+    age: Floats = np.maximum(whole_minute(view.as_of_time) - time, 0) / DAY
     return age
 
 
@@ -57,4 +63,5 @@ FEATURE = Feature(
     values={"default": value},
     without_use=without_use,
     raw={"age_days": age_days, "create_age_days": create_age_days},
+    version=2,
 )

@@ -73,6 +73,11 @@ def values_without_use(view: View) -> dict[str, Floats]:
     return {feature.name: np.clip(feature.without_use(view), 0.0, 1.0) for feature in REGISTRY if feature.without_use}
 
 
+def raw_columns(view: View) -> list[Floats]:
+    """The ages and counts behind the values, each of shape (n,), float64, in the order of RAW_NAMES."""
+    return [function(view) for feature in REGISTRY for function in feature.raw.values()]
+
+
 def raw_matrix(view: View) -> Floats:
-    """The ages and counts behind the values: shape (n, r), float64, columns in the order of RAW_NAMES."""
-    return np.stack([function(view) for feature in REGISTRY for function in feature.raw.values()]).T
+    """The same as a matrix: shape (n, r)."""
+    return np.stack(raw_columns(view)).T

@@ -15,8 +15,12 @@ def value(view: View) -> Floats:
     An opposite vector has 0, an unrelated one as good as 0, the same one 1. 0 without vectors.
     """
     cosine = view.text.cosine
-    near = (np.maximum(cosine, 0.0) + OPPOSED * (np.minimum(cosine, 0.0) + 1.0)) / (1.0 + OPPOSED)
-    return np.where(np.isnan(cosine), 0.0, view.text.trust * near)
+    near = np.minimum(cosine, 0.0)
+    near += 1.0
+    near *= OPPOSED
+    near += np.maximum(cosine, 0.0)
+    near *= view.text.trust / (1.0 + OPPOSED)
+    return np.where(np.isnan(cosine), 0.0, near)
 
 
 FEATURE = Feature(

@@ -10,7 +10,10 @@ def value(view: View) -> Floats:
     A memory that merely names someone is not worth more for it: where people address each other, a name in a
     sentence marks the one who is spoken to.
     """
-    about: Floats = (view.text.subject_field | view.text.subject_prefix).astype(float)
+    text = view.text
+    if not (text.subject_field.any() or text.subject_prefix.any()):
+        return view.nothing
+    about: Floats = (text.subject_field | text.subject_prefix).astype(float)
     return about
 
 

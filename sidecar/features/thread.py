@@ -8,14 +8,18 @@ neighbours is a passage of its own.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats
 from sidecar.features import lexical, semantic
-from sidecar.features.view import Feature, View
+from sidecar.features.view import Feature, TermMatch, View
+
+Rows: TypeAlias = NDArray[np.intp]
 
 ANSWERED = 1.0
 """How far the previous memory counts if it asks."""
@@ -28,75 +32,115 @@ K1 = 0.6
 
 
 class Neighbour(NamedTuple):
-    """One place in the passage: which row stands there for each row (n where none does), how far it counts, and, the
-    other way round, for which row each row stands there."""
+    """One place in the passage. The sentinel row n stands for none.
 
-    of: NDArray[np.intp]
+    `of` tells which row stands there for each row, `factor` how far it counts, 0 where none does: both shape (n,).
+    `stands_for` tells, the other way round, for which row each row stands there, `lends` how far it counts for row r:
+    both shape (n + 1,).
+    """
+
+    of: Rows
     factor: Floats
-    stands_for: NDArray[np.intp]
+    stands_for: Rows
+    lends: Floats
+
+
+class Passages(NamedTuple):
+    """The four places around every memory, none for a namespace without threads, and how far all places of a memory's
+    passage count together, shape (n,)."""
+
+    places: list[Neighbour]
+    weight: Floats
 
 
 def value(view: View) -> Floats:
     """Half the passage's share of the task's words, half its nearness in meaning. Shape (n,)."""
-    around = neighbours(view)
-    return (_wording(view, around) + _meaning(view, around)) / 2.0
+    around = view.kept.once("passages", lambda: _passages(view))
+    wording, meaning = _wording(view, around.places), _meaning(view, around)
+    if wording is view.nothing and meaning is view.nothing:
+        return view.nothing
+    return (wording + meaning) / 2.0
 
 
-def neighbours(view: View) -> list[Neighbour]:
-    """The four places around every memory; none for a namespace without threads."""
+def _passages(view: View) -> Passages:
     columns = view.columns
     n = len(columns)
+    weight = np.ones(n)
     if not (columns.previous_row >= 0).any():
-        return []
+        return Passages([], weight)
     before = np.append(np.where(columns.previous_row < 0, n, columns.previous_row), n).astype(np.intp)
     after = np.append(np.where(columns.next_row < 0, n, columns.next_row), n).astype(np.intp)
     two_before, two_after = before[before], after[after]
     borrowed = SELF_CONTAINED / np.maximum(view.text.lengths, SELF_CONTAINED)
     asks = np.append(columns.asks, False)
-    places = (
+    places = []
+    for of, factor, back in (
         (before, np.where(asks[before[:n]], ANSWERED, NEXT_TO), after),
         (after, NEXT_TO, before),
         (two_before, TWO_AWAY, two_after),
         (two_after, TWO_AWAY, two_before),
-    )
-    return [Neighbour(of[:n], np.append(borrowed * factor, 0.0), back) for of, factor, back in places]
+    ):
+        lends = np.append(borrowed * factor, 0.0)
+        held = np.where(of[:n] < n, lends[:n], 0.0)
+        weight += held
+        places.append(Neighbour(of[:n], held, back, lends))
+    return Passages(places, weight)
 
 
 def _wording(view: View, around: list[Neighbour]) -> Floats:
     """Over the task's terms, the share of rarity that the passage bears: each term at its best place."""
-    text = view.text
-    n = len(view.columns)
-    total = np.zeros(n)
-    terms = lexical.telling(text)
+    terms = lexical.telling(view.text)
     attainable = sum(term.idf for term in terms)
     if not attainable:
-        return total
-    norm = lexical.length_norm(text, K1)
-    best = np.zeros(n + 1)
+        return view.nothing
+    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(view, term)], around))
+    total = np.zeros(len(view.columns))
     for term in terms:
-        rows = term.rows
-        counts = term.counts.astype(np.float64)
-        own = counts / (counts + norm[rows])
-        best[rows] = own
-        for place in around:
-            rows_there = place.stands_for[rows]
-            best[rows_there] = np.maximum(best[rows_there], own * place.factor[rows_there])
-        total += term.idf * best[:n]
-        best[:] = 0.0
-    return total / attainable
+        if lexical.is_common(view, term):
+            best = view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
+        else:
+            best = next(rare)
+        total += term.idf * best
+    total /= attainable
+    return total
 
 
-def _meaning(view: View, around: list[Neighbour]) -> Floats:
+def _at_best(view: View, terms: Sequence[TermMatch], around: list[Neighbour]) -> Floats:
+    """How much of each term the passage of each row has, at the best place. Shape (len(terms), n)."""
+    n = len(view.columns)
+    best = np.zeros((len(terms), n + 1))
+    if not terms:
+        return best
+    rows = np.concatenate([term.rows for term in terms]).astype(np.intp)
+    counts = np.concatenate([term.counts for term in terms]).astype(np.float64)
+    flat = best.reshape(-1)
+    first = np.repeat(np.arange(len(terms)) * (n + 1), [len(term.rows) for term in terms])
+    own = counts / (counts + lexical.length_norm(view, K1)[rows])
+    flat[first + rows] = own
+    for place in around:
+        there = place.stands_for[rows]
+        at = first + there
+        flat[at] = np.maximum(flat[at], own * place.lends[there])
+    return best[:, :n]
+
+
+def _alone(view: View, term: TermMatch, around: list[Neighbour]) -> Floats:
+    """The same for one term. Shape (n,)."""
+    alone: Floats = _at_best(view, [term], around)[0]
+    return alone
+
+
+def _meaning(view: View, around: Passages) -> Floats:
     """Mean nearness in meaning over the passage, each place by how far it counts."""
     own = view.value(semantic.FEATURE)
-    n = len(own)
-    total, weight = own.copy(), np.ones(n)
+    if not around.places:
+        return own
+    total = own.copy()
     padded = np.append(own, 0.0)
-    for place in around:
-        factor = np.where(place.of < n, place.factor[:n], 0.0)
-        total += factor * padded[place.of]
-        weight += factor
-    return total / weight
+    for place in around.places:
+        total += place.factor * padded.take(place.of)
+    total /= around.weight
+    return total
 
 
 FEATURE = Feature(

@@ -6,8 +6,9 @@ frequencies, mean length) and thread neighbours, never through their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,11 @@ from sidecar.domain import Floats, Micros
 
 NO_TIME = np.iinfo(np.int64).min
 """Stands in a time column where there is no time."""
+
+MOST_BYTES_OF_TERMS = 16_000_000
+"""Of the arrays that are kept for common terms, in one namespace."""
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,46 @@ class Columns:
         return len(self.live)
 
 
+class Kept:
+    """What was made of things that stay as they are, by name, for the next task. Lives as long as they do.
+
+    Safe from many threads: two that ask for the same at once may both make it, and what they make is equal.
+    """
+
+    __slots__ = ("_made", "_room", "_terms")
+
+    def __init__(self, room: int = MOST_BYTES_OF_TERMS) -> None:
+        self._made: dict[Hashable, Any] = {}
+        self._terms: dict[tuple[str, str], Floats] = {}
+        self._room = room
+
+    def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made the first time."""
+        try:
+            made: Made = self._made[name]
+        except KeyError:
+            made = self._made[name] = make()
+        return made
+
+    def latest(self, name: Hashable, of: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives for `of`; of a name only the latest is kept."""
+        found = self._made.get(name)
+        if found is None or found[0] != of:
+            found = self._made[name] = (of, make())
+        made: Made = found[1]
+        return made
+
+    def of_term(self, name: str, term: str, make: Callable[[], Floats]) -> Floats:
+        """The same for an array of a term, while there is room for it; then all that is kept of terms begins anew."""
+        found = self._terms.get((name, term))
+        if found is None:
+            found = make()
+            if (len(self._terms) + 1) * found.nbytes > self._room:
+                self._terms = {}
+            self._terms[name, term] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class TermMatch:
     """Where one term of the task stands: rows that bear it (ascending, each once), and how often.
@@ -92,7 +138,7 @@ class TextMatches:
     stop words. `handles` are the task's concrete handles, weighted by `idf`. `subject_field` and `subject_prefix` mark
     rows that are about whom the task asks about: by their subject field, by the speaker they begin with.
     `days_off` is how far each memory was learned from the dates that the task names, in days (see
-    `sidecar.retrieval.dates`), infinite where it names none. `context_terms` come from goals, projects and files.
+    `sidecar.retrieval.dates`), None where it names none. `context_terms` come from goals, projects and files.
     """
 
     cosine: Floats
@@ -105,7 +151,7 @@ class TextMatches:
     context_terms: tuple[TermMatch, ...]
     subject_field: NDArray[np.bool_]
     subject_prefix: NDArray[np.bool_]
-    days_off: Floats
+    days_off: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +169,17 @@ class View:
     variants: Mapping[str, str] = field(default_factory=dict)
     """Which variant of a feature to take, by feature name; a preset that repeats a note carries that note's own."""
     memo: dict[str, Floats] = field(default_factory=dict)
+    """Values of this task."""
+    kept: Kept = field(default_factory=Kept)
+    """For what follows from the memories' texts and threads alone, whatever the task."""
+
+    @property
+    def nothing(self) -> Floats:
+        """0 for every row. A feature that returns this very array says that no row has anything, and costs nothing."""
+        found = self.memo.get("")
+        if found is None:
+            found = self.memo[""] = np.zeros(len(self.columns))
+        return found
 
     def value(self, feature: Feature) -> Floats:
         """Values of `feature` for all rows, shape (n,), float64 in [0, 1]."""
@@ -159,4 +216,5 @@ class Feature:
 
     def compute(self, view: View, variant: str = "default") -> Floats:
         """Values for all rows, shape (n,), clipped into [0, 1] against the last ulp. KeyError: unknown variant."""
-        return np.clip(self.values[variant](view), 0.0, 1.0)
+        values = self.values[variant](view)
+        return values if values is view.nothing else np.minimum(np.maximum(values, 0.0), 1.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sidecar.domain import Filter, Memory, Micros
 from sidecar.features import Columns
-from sidecar.ranking.gates import gate_codes
+from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
 from sidecar.ranking.ranker import Occasion
 
@@ -69,7 +69,7 @@ class Case:
     def pack(self, limits: Limits, scored: Scored | None = None) -> Packed:
         """The packet with other limits, or other memories."""
         self.check()
-        return pack(scored or self.occasion.scored, limits, self.occasion.fingerprint)
+        return pack(scored or self.occasion.scored, limits, self.occasion.snapshot)
 
     def admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
         """True if the memory is in that packet."""
@@ -80,7 +80,7 @@ class Case:
         other = self.at(time)
         row = other.snapshot.row_of_id.get(self.memory.id)
         self.check()
-        return row is not None and row in pack(other.scored, other.limits(), other.fingerprint).rows
+        return row is not None and row in pack(other.scored, other.limits(), other.snapshot).rows
 
     def limits_at(self, **changes: Any) -> Limits:
         """The limits of the request with other fields."""
@@ -94,7 +94,7 @@ class Case:
         allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
         superseded = occasion.snapshot.superseded_at(as_of, known_until, columns, unlinked)
         codes = gate_codes(columns, allowed, superseded, as_of, known_until)
-        return replace(occasion.scored, columns=columns, codes=codes)
+        return replace(occasion.scored, columns=columns, gates=Gates.of(codes, columns))
 
     def with_column(self, name: str, value: Any) -> Columns:
         """The memories, of which the missed one has another value."""

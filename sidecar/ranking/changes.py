@@ -12,7 +12,7 @@ from dataclasses import replace
 from sidecar.domain import LeftOutReason
 from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change
-from sidecar.ranking.gates import FILTERED_CODE, GATES
+from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
 from sidecar.ranking.packing import SLOT_SHARE_INVERSE
 from sidecar.ranking.pipeline import Limits, Packed
 
@@ -54,7 +54,7 @@ def _pin(case: Case) -> Iterator[Change]:
 
 def _min_score(case: Case) -> Iterator[Change]:
     limits = case.limits
-    own = float(case.occasion.scored.parts.score[case.row])
+    own = float(case.occasion.scored.score[case.row])
     if limits.min_score is None or own >= limits.min_score:
         return
     if case.admits(limits=replace(limits, min_score=own)):
@@ -69,9 +69,9 @@ def _exclude(case: Case) -> Iterator[Change]:
     twin = case.packed.seen.twin(case.row)
     others = case.packed.rows[::-1]
     for other in (others if twin is None else [twin, *(row for row in others if row != twin)])[:MAX_TRIES]:
-        codes = scored.codes.copy()
+        codes = scored.gates.codes.copy()
         codes[other] = FILTERED_CODE
-        if case.admits(replace(scored, codes=codes)):
+        if case.admits(replace(scored, gates=Gates.of(codes, scored.columns))):
             name = case.columns.ids[other]
             old, new = sorted(wanted.exclude_ids), sorted(wanted.exclude_ids | {name})
             yield change("filter.exclude_ids", old, new, f"leave {name!r} out.")

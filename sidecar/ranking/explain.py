@@ -71,7 +71,7 @@ def explain_miss(
         if packet is None:
             return Miss(f"It is served, at place {place} before reserved slots.", place=place)
         return Miss("It was not served, but would be now.", store_moved_on=moved_on)
-    gate = int(occasion.scored.codes[row])
+    gate = int(occasion.scored.gates.codes[row])
     reason = GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row)
     if reason is None:
         raise AssertionError("a live memory is either packed or left out for a reason")
@@ -113,26 +113,17 @@ _WORDS = {
 def _standing(case: Case) -> dict[str, Any]:
     """Score, rank, and the features by which it lost against the last admitted ranked memory."""
     scored, row = case.occasion.scored, case.row
-    total, ids = scored.parts.score, scored.columns.ids
+    total, ids = scored.score, scored.columns.ids
     own = total[row]
-    passed = np.flatnonzero(scored.codes == PASSED)
+    passed = np.flatnonzero(scored.gates.codes == PASSED)
     ties = sum(ids[other] < ids[row] for other in passed[total[passed] == own].tolist())
     standing: dict[str, Any] = {"score": float(own), "rank": 1 + int((total[passed] > own).sum()) + ties}
     if case.packed.ranked.rows:
         last = case.packed.ranked.rows[-1]
+        values, parts = scored.features_at([row, last]), scored.contributions_at([row, last])
         gaps = [
-            FeatureGap(name, *map(float, pair))
-            for name, pair in zip(
-                FEATURE_NAMES,
-                zip(
-                    scored.features[row],
-                    scored.features[last],
-                    scored.parts.matrix[row],
-                    scored.parts.matrix[last],
-                    strict=True,
-                ),
-                strict=True,
-            )
+            FeatureGap(name, *each)
+            for name, each in zip(FEATURE_NAMES, np.vstack((values, parts)).T.tolist(), strict=True)
         ]
         gaps.sort(key=lambda gap: gap.contribution - gap.admitted_contribution)
         standing |= {"admitted_score": float(total[last]), "gaps": tuple(gaps)}

@@ -5,6 +5,9 @@ Pure functions over the columns of a snapshot.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,6 +59,28 @@ def gate_codes(
             codes[stop] = code
     codes[~columns.live] = -1
     return codes
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Codes of n rows, and what follows from them: the pinned rows that passed and the others, ascending, and how many
+    rows each gate stopped."""
+
+    codes: NDArray[np.int8]
+    pinned: NDArray[np.int64]
+    others: NDArray[np.int64]
+    stopped: Mapping[LeftOutReason, int]
+
+    @staticmethod
+    def of(codes: NDArray[np.int8], columns: Columns) -> Gates:
+        """Derives what follows from codes."""
+        passed = codes == PASSED
+        return Gates(
+            codes,
+            np.flatnonzero(passed & columns.pinned),
+            np.flatnonzero(passed & ~columns.pinned),
+            gate_counts(codes),
+        )
 
 
 def gate_counts(codes: NDArray[np.int8]) -> dict[LeftOutReason, int]:

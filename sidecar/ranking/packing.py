@@ -46,33 +46,52 @@ def split_budget(token_budget: int | None, slots: int) -> Budgets:
 class ByScore:
     """Rows in chunks, highest score first and ties by id, sorted no further than they are asked for.
 
-    `score` has a value for each entry of `rows`; `ids` is by row. To be gone through once.
+    `score` has a value for each entry of `rows`; `ids` is by row; `upcoming` hears of each chunk before it is handed
+    out. To be gone through once.
     """
 
-    def __init__(self, rows: Rows, score: Floats, ids: Sequence[str]) -> None:
-        self.rest = rows
-        """Rows that were not handed out yet, in no order."""
+    def __init__(
+        self, rows: Rows, score: Floats, ids: Sequence[str], upcoming: Callable[[Rows], None] = lambda _: None
+    ) -> None:
+        self._rows = rows
         self._score = score
         self._ids = ids
+        self._upcoming = upcoming
+        self._left: NDArray[np.bool_] | None = None
+
+    @property
+    def rest(self) -> Rows:
+        """Rows that were not handed out yet, in no order."""
+        if self._left is not None:
+            self._rows, self._score = self._rows[self._left], self._score[self._left]
+            self._left = None
+        return self._rows
 
     def __iter__(self) -> Iterator[Rows]:
         size = FIRST_CHUNK
-        while len(self.rest):
-            rows, score = self.rest, self._score
-            top = np.ones(len(rows), dtype=bool)
+        while len(rows := self.rest):
+            score = self._score
             if len(rows) > size:
-                top = score >= -np.partition(-score, size - 1)[size - 1]  # all that tie with the last one come along
-            self.rest, self._score = rows[~top], score[~top]
-            yield self._sorted(rows[top], score[top])
+                least = np.partition(score, len(score) - size)[len(score) - size]
+                self._left = score < least  # all that tie with the last one come along
+                top = np.flatnonzero(score >= least)
+                chunk = self._sorted(rows[top], score[top])
+            else:
+                self._left = np.zeros(len(rows), dtype=bool)
+                chunk = self._sorted(rows, score)
+            self._upcoming(chunk)
+            yield chunk
             size *= 4
 
     def _sorted(self, rows: Rows, score: Floats) -> Rows:
         order = np.argsort(-score, kind="stable")
         rows, score = rows[order], score[order]
-        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
-            if end - start > 1:
-                rows[start:end] = sorted(rows[start:end].tolist(), key=self._ids.__getitem__)
+        ties = score[1:] == score[:-1]
+        if ties.any():
+            starts = np.flatnonzero(np.append(True, ~ties))
+            for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+                if end - start > 1:
+                    rows[start:end] = sorted(rows[start:end].tolist(), key=self._ids.__getitem__)
         return rows
 
 

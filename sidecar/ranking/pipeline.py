@@ -6,47 +6,70 @@ Explaining a miss packs again with one thing changed, so what it says is what Ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import EmptyReason, Floats, LeftOutReason
-from sidecar.features import Columns, View, feature_matrix, values_without_use
-from sidecar.ranking.gates import PASSED, gate_counts
+from sidecar.features import REGISTRY, Columns, View
+from sidecar.ranking.gates import PASSED, Gates
 from sidecar.ranking.packing import Budgets, ByScore, Fill, Rows, fill, split_budget
 from sidecar.ranking.reserved import Draw, Places, ReserveSettings, distinct_members, draw, least_fit, place
-from sidecar.retrieval.duplicates import Fingerprint, Seen
-from sidecar.weights import Contributions, Weights, contributions
+from sidecar.ranking.standing import Standing, at_rows
+from sidecar.retrieval.duplicates import Seen, Texts
+from sidecar.weights import KNOWN, Weights, add_up
+
+OF_TASK = tuple(index for index in range(len(REGISTRY)) if index not in KNOWN)
+"""The features that only a task gives a value, by index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
     """The n memories of a snapshot, scored for one task.
 
-    `codes` are the gates' (see `sidecar.ranking.gates`); `tokens` what a packet is charged for each, wrapper included,
-    shape (n,).
+    `values` and `parts` are what the task adds to `standing`, by feature; `score` and `task_fit` have shape (n,), and
+    so have `tokens`: what a packet is charged for each, wrapper included.
     """
 
     columns: Columns
-    view: View
-    codes: NDArray[np.int8]
-    features: Floats
-    parts: Contributions
+    gates: Gates
+    standing: Standing
+    values: Mapping[int, Floats]
+    parts: Mapping[int, Floats]
+    score: Floats
+    task_fit: Floats
     tokens: NDArray[np.int64]
 
+    def features_at(self, rows: list[int]) -> Floats:
+        """Values of some rows, shape (len(rows), d)."""
+        return at_rows({**self.standing.values, **self.values}, rows, len(REGISTRY))
 
-def score(view: View, codes: NDArray[np.int8], weights: Weights, wrapper_tokens: int) -> Scored:
+    def contributions_at(self, rows: list[int]) -> Floats:
+        """Contributions of some rows, shape (len(rows), d): from left to right they add up to the scores."""
+        return at_rows({**self.standing.known.parts, **self.parts}, rows, len(REGISTRY))
+
+
+def score(view: View, gates: Gates, standing: Standing, weights: Weights, wrapper_tokens: int) -> Scored:
     """Scores every row of the view."""
-    features = feature_matrix(view)
+    values = {}
+    for index in OF_TASK:
+        value = view.value(REGISTRY[index])
+        if value is not view.nothing:
+            values[index] = value
+    parts = {index: weights.part(index, values[index]) for index in standing.known.weighted if index in values}
+    total, task_fit = add_up(standing.known, parts)
+    tokens = standing.tokens
     return Scored(
         columns=view.columns,
-        view=view,
-        codes=codes,
-        features=features,
-        parts=contributions(features, values_without_use(view), weights),
-        tokens=view.columns.tokens.astype(np.int64) + wrapper_tokens,
+        gates=gates,
+        standing=standing,
+        values=values,
+        parts=parts,
+        score=total,
+        task_fit=task_fit,
+        tokens=tokens + wrapper_tokens if wrapper_tokens else tokens,
     )
 
 
@@ -65,26 +88,6 @@ class Limits:
         return split_budget(self.token_budget, self.slots)
 
 
-class Sameness:
-    """Remembers what is in the packet, so that nothing that says the same comes in twice."""
-
-    def __init__(self, fingerprint: Callable[[int], Fingerprint]) -> None:
-        self._fingerprint = fingerprint
-        self._seen = Seen()
-
-    def admit(self, row: int) -> None:
-        """Adds a row to what is in the packet."""
-        self._seen.add(row, self._fingerprint(row))
-
-    def twin(self, row: int) -> int | None:
-        """A row in the packet that says the same as `row`, or None."""
-        return self._seen.twin(self._fingerprint(row))
-
-    def says_the_same(self, row: int) -> bool:
-        """True if something in the packet says the same."""
-        return self.twin(row) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class Packed:
     """The pinned and the ranked segment, before any draw."""
@@ -92,7 +95,7 @@ class Packed:
     pinned: Fill
     ranked: Fill
     below_min_score: Rows
-    seen: Sameness
+    seen: Seen
 
     @property
     def rows(self) -> list[int]:
@@ -115,27 +118,29 @@ class Packed:
         return counts
 
 
-def pack(scored: Scored, limits: Limits, fingerprint: Callable[[int], Fingerprint]) -> Packed:
-    """Fills the pinned segment, then the ranked one with what it leaves. `fingerprint` is of a row's text."""
-    columns, total = scored.columns, scored.parts.score
-    passed = np.flatnonzero(scored.codes == PASSED)
-    is_pinned = columns.pinned[passed]
-    pinned, others = passed[is_pinned], passed[~is_pinned]
-    clears = np.ones(len(others), dtype=bool) if limits.min_score is None else total[others] >= limits.min_score
-    candidates = others[clears]
+_NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+
+
+def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
+    """Fills the pinned segment, then the ranked one with what it leaves. `texts` are by row."""
+    columns, total = scored.columns, scored.score
+    candidates, below = scored.gates.others, _NO_ROWS
+    if limits.min_score is not None:
+        clears = total[candidates] >= limits.min_score
+        candidates, below = candidates[clears], candidates[~clears]
     places = limits.max_items - limits.slots
     budget = limits.budgets.ranked
-    seen = Sameness(fingerprint)
+    seen = Seen(texts)
 
     def fill_from(rows: Rows, before: Fill) -> Fill:
         left = None if budget is None else budget - before.tokens
-        candidates = ByScore(rows, total[rows], columns.ids)
+        candidates = ByScore(rows, total.take(rows), columns.ids, seen.upcoming)
         open_places = places - len(before.rows)
         return fill(candidates, scored.tokens, open_places, left, seen.says_the_same, seen.admit, before.tokens)
 
-    pinned_part = fill_from(pinned, Fill())
+    pinned_part = fill_from(scored.gates.pinned, Fill())
     ranked_part = fill_from(candidates, pinned_part)
-    return Packed(pinned_part, ranked_part, others[~clears], seen)
+    return Packed(pinned_part, ranked_part, below, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +168,29 @@ def reserve(
     """Builds the pool around a packed packet and draws from it (LEARNING section 8, steps 3 and 4)."""
     if limits.slots == 0:
         return Reserve()
-    columns, fit = scored.columns, scored.parts.task_fit
+    columns, fit = scored.columns, scored.task_fit
     ranked = packed.ranked.rows
+    # Those that fit the task well enough are few; everything else is asked of them alone.
+    least = least_fit(settings, float(fit[ranked[-1]]) if ranked else None)
+    fits = fit >= least
+    fits[ranked] = False
+    rows = np.flatnonzero(fits)
     eligible = (
-        (scored.codes == PASSED)
-        & ~columns.pinned
-        & (columns.reported_sessions < settings.min_reported_sessions)
-        & (fit >= least_fit(settings, float(fit[ranked[-1]]) if ranked else None))
+        (scored.gates.codes[rows] == PASSED)
+        & ~columns.pinned[rows]
+        & (columns.reported_sessions[rows] < settings.min_reported_sessions)
     )
     slot_budget = limits.budgets.slot
     if slot_budget is not None:
-        eligible &= scored.tokens <= slot_budget
+        eligible &= scored.tokens[rows] <= slot_budget
     if limits.min_score is not None:
-        eligible &= scored.parts.score >= limits.min_score
+        eligible &= scored.score[rows] >= limits.min_score
     if recent_keys:
-        eligible &= ~np.isin(columns.key, np.fromiter(recent_keys, dtype=np.int64))
-    eligible[ranked] = False
-    rows = np.flatnonzero(eligible)
-    best_first = (row for chunk in ByScore(rows, fit[rows], columns.ids) for row in chunk.tolist())
+        eligible &= ~np.isin(columns.key[rows], np.fromiter(recent_keys, dtype=np.int64))
+    rows = rows[eligible]
+    best_first = (
+        row for chunk in ByScore(rows, fit[rows], columns.ids, packed.seen.upcoming) for row in chunk.tolist()
+    )
     members = distinct_members(best_first, settings.pool_size, packed.seen.says_the_same, packed.seen.admit)
     reported = columns.reported_sessions[members].tolist()
     outcome = draw(fit[members], reported, limits.slots, chance, settings)
@@ -199,7 +209,7 @@ def arrange(packed: Packed, drawn: Sequence[int], chance: Callable[[str], float]
 
 def left_out_counts(scored: Scored, packed: Packed, drawn: Sequence[int]) -> dict[LeftOutReason, int]:
     """Every memory that is not in the packet, counted once by the first reason that met it."""
-    counts = gate_counts(scored.codes) | packed.left_out()
+    counts = {**scored.gates.stopped, **packed.left_out()}
     for row in drawn:
         reason = packed.reason_of(row)
         if reason is not None:
@@ -211,7 +221,7 @@ def empty_reason(scored: Scored, packed: Packed) -> EmptyReason:
     """Why a packet without any item is empty: the last gate that anything reached."""
     if not scored.columns.live.any():
         return EmptyReason.NO_MEMORIES
-    if not (scored.codes == PASSED).any():
+    if not len(scored.gates.pinned) + len(scored.gates.others):
         return EmptyReason.FILTERED
     if packed.pinned.passed_over or packed.ranked.passed_over:
         return EmptyReason.BUDGET

@@ -22,8 +22,8 @@ from sidecar.domain import (
     Segment,
 )
 from sidecar.errors import StoreFullError
-from sidecar.features import SCHEMA_HASH, View, raw_matrix
-from sidecar.ranking.gates import gate_codes
+from sidecar.features import SCHEMA_HASH, View
+from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
 from sidecar.ranking.pipeline import (
     Limits,
@@ -39,8 +39,8 @@ from sidecar.ranking.pipeline import (
 )
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
+from sidecar.ranking.standing import gates_at, standing
 from sidecar.ranking.tokens import count_tokens
-from sidecar.retrieval.duplicates import Fingerprint
 from sidecar.retrieval.embedding import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
@@ -83,10 +83,6 @@ class Occasion:
         if request.dry_run:
             slots = 0
         return Limits(request.max_items, request.token_budget, slots, request.min_score)
-
-    def fingerprint(self, row: int) -> Fingerprint:
-        """What tells whether a row says the same as another."""
-        return self.snapshot.fingerprint(row)
 
 
 def says_something(task: str) -> bool:
@@ -236,11 +232,10 @@ class Ranker:
             use_prior=self._priors.of(request.namespace, snapshot.score_version),
             emotion_enabled=request.namespace in self._emotion,
             variants=weights.variants,
+            kept=snapshot.kept_of_texts,
         )
-        allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
-        superseded = snapshot.superseded_at(as_of, request.as_of_time)
-        codes = gate_codes(snapshot.columns, allowed, superseded, as_of, request.as_of_time)
-        scored = score(view, codes, weights, _wrapper_tokens(request))
+        known = standing(snapshot, view, weights)
+        scored = score(view, _gates(request, snapshot, as_of), known, weights, _wrapper_tokens(request))
         check()
         return Occasion(request, snapshot, scored, weights, as_of, tuple(degradations))
 
@@ -268,7 +263,7 @@ class Ranker:
 
     def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
-        packed = pack(scored, limits, occasion.fingerprint)
+        packed = pack(scored, limits, occasion.snapshot)
         drawn_from = Reserve()
         chance = chance_of(self._salt, packet_id, self._policy)
         if limits.slots:
@@ -304,7 +299,7 @@ class Ranker:
             request_id=request.request_id,
             payload=request.payload,
         )
-        memories = {int(columns.key[row]): occasion.snapshot.memories[row] for row in rows}
+        memories = dict(zip(columns.key[rows].tolist(), occasion.snapshot.memories.at(rows), strict=True))
         return RankAnswer(packet, memories, occasion.weights)
 
 
@@ -312,44 +307,66 @@ def _log_rows(
     scored: Scored, packed: Packed, drawn_from: Reserve, rows: list[int], probability: list[float]
 ) -> tuple[tuple[PacketItem, ...], tuple[PoolItem, ...]]:
     """What the log keeps of every served memory, by place, and of the pool members that were not drawn."""
-    columns, parts = scored.columns, scored.parts
+    columns = scored.columns
     propensity = dict(zip(drawn_from.rows, drawn_from.outcome.inclusion_propensity.tolist(), strict=True))
     drawn = set(drawn_from.drawn)
     pinned = set(packed.pinned.rows)
-    undrawn = [row for row in drawn_from.rows if row not in drawn]
-    raw = raw_matrix(scored.view)
+    every = rows + [row for row in drawn_from.rows if row not in drawn]
+    of_row = zip(
+        every,
+        columns.key[every].tolist(),
+        columns.kind[every].tolist(),
+        scored.score[every].tolist(),
+        scored.task_fit[every].tolist(),
+        scored.tokens[every].tolist(),
+        scored.features_at(every),
+        scored.standing.raw_at(every),
+        strict=True,
+    )
+    parts = scored.contributions_at(rows)
     items = tuple(
         PacketItem(
             memory_id=columns.ids[row],
-            memory_key=int(columns.key[row]),
+            memory_key=key,
             segment=Segment.RESERVED if row in drawn else Segment.PINNED if row in pinned else Segment.RANKED,
-            score=float(parts.score[row]),
-            contributions=parts.matrix[row],
-            features=scored.features[row],
-            raw=raw[row],
-            tokens=int(scored.tokens[row]),
-            task_fit=float(parts.task_fit[row]),
+            score=total,
+            contributions=contributions,
+            features=features,
+            raw=raw,
+            tokens=tokens,
+            task_fit=fit,
             inclusion_propensity=propensity[row] if row in drawn else 1.0,
             position_probability=q,
-            kind=columns.kinds[columns.kind[row]],
+            kind=columns.kinds[kind],
         )
-        for row, q in zip(rows, probability, strict=True)
+        for contributions, q, (row, key, kind, total, fit, tokens, features, raw) in zip(
+            parts, probability, of_row, strict=False
+        )
     )
     pool = tuple(
         PoolItem(
             memory_id=columns.ids[row],
-            memory_key=int(columns.key[row]),
-            features=scored.features[row],
-            raw=raw[row],
-            tokens=int(scored.tokens[row]),
-            score=float(parts.score[row]),
-            task_fit=float(parts.task_fit[row]),
+            memory_key=key,
+            features=features,
+            raw=raw,
+            tokens=tokens,
+            score=total,
+            task_fit=fit,
             inclusion_propensity=propensity[row],
-            kind=columns.kinds[columns.kind[row]],
+            kind=columns.kinds[kind],
         )
-        for row in undrawn
+        for row, key, kind, total, fit, tokens, features, raw in of_row
     )
     return items, pool
+
+
+def _gates(request: RankRequest, snapshot: Snapshot, as_of: Micros) -> Gates:
+    if request.filter.is_empty and request.as_of_time is None:
+        return gates_at(snapshot, as_of)
+    columns = snapshot.columns
+    allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
+    codes = gate_codes(columns, allowed, snapshot.superseded_at(as_of, request.as_of_time), as_of, request.as_of_time)
+    return Gates.of(codes, columns)
 
 
 def _wrapper_tokens(request: RankRequest) -> int:

@@ -129,6 +129,7 @@ def with_uses(before: Contents, uses: Mapping[int, UseCounts]) -> Contents:
         before.terms,
         before.marks,
         before.directory,
+        before.kept_of_texts,
     )
 
 
@@ -161,6 +162,7 @@ class _Writer:
         self._kinds = dict.fromkeys(before.kinds)
         self._kind_codes = {kind: code for code, kind in enumerate(before.kinds)}
         self._relinked = False
+        self._moved = False
         self.id_list = before.id_list
 
     def row_of_key(self, key: int) -> int | None:
@@ -170,6 +172,7 @@ class _Writer:
     def kill(self, row: int) -> None:
         """Takes a row out: its text goes at once, its terms when dead rows are cleared out."""
         directory, draft = self._before.directory, self._draft
+        self._moved = True
         draft.writable("live")[row] = False
         if thread := int(draft.column(names.THREAD)[row]):
             links = draft.writable("previous_row"), draft.writable("next_row")
@@ -225,9 +228,11 @@ class _Writer:
             before.terms,
             before.marks,
             before.directory,
+            None if self._moved else before.kept_of_texts,
         )
 
     def _append(self, memories: Sequence[Memory], uses: Sequence[int | None]) -> None:
+        self._moved = True
         before, draft, start = self._before, self._draft, self._draft.rows
         values: dict[str, Array] = {
             name: np.array([value(memory) for memory in memories], dtype) for name, (dtype, value) in _OF_MEMORY.items()

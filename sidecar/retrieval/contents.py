@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Memory
-from sidecar.features.view import NO_TIME, Columns
+from sidecar.features.view import NO_TIME, Columns, Kept
 from sidecar.retrieval.document import Mark
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.rows import Directory, Places
@@ -150,6 +150,10 @@ class Contents:
     mean_length: float
     total_terms: float
     """Terms of all live memories, stop words included."""
+    kept: Kept
+    """For what follows from this score version."""
+    kept_of_texts: Kept
+    """For what follows from texts, threads and which rows live; later contents with the same ones share it."""
 
     @staticmethod
     def of(
@@ -161,6 +165,7 @@ class Contents:
         terms: InvertedIndex[str],
         marks: InvertedIndex[Mark],
         directory: Directory,
+        kept_of_texts: Kept | None = None,
     ) -> Contents:
         """Derives what follows from the rest."""
         columns = Columns(
@@ -187,6 +192,8 @@ class Contents:
             live_count,
             mean,
             total_terms,
+            Kept(),
+            kept_of_texts or Kept(),
         )
 
     def __len__(self) -> int:

@@ -36,18 +36,17 @@ _HINTED = re.compile(
 )
 
 
-def days_off(task: str, create_time: NDArray[np.int64], live: NDArray[np.bool_]) -> Floats:
+def days_off(task: str, create_time: NDArray[np.int64], live: NDArray[np.bool_]) -> Floats | None:
     """Days between each memory's learning and the nearest time that `task` names: 0 inside it, BEFORE times as many
-    for one learned earlier, infinite where it names none. Shape (n,)."""
-    off = np.full(len(create_time), np.inf)
+    for one learned earlier. Shape (n,). None if it names none, or nothing lives."""
     parts = _parts(task)
     if not parts or not live.any():
-        return off
+        return None
     day = create_time // DAY
     known = day[live]
     spans = sorted(_spans(parts, range(_year(int(known.min())), _year(int(known.max())) + 1)))
     if not spans:
-        return off
+        return None
     first = np.array([span[0] for span in spans])
     last = np.maximum.accumulate([span[1] for span in spans])
     begun = first.searchsorted(day, side="right")  # so many spans begin on or before the day

@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,15 @@ from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
 BITMAP_BITS = 2_048
-CACHED_FINGERPRINTS = 8_192
+CACHED_FINGERPRINTS = 2_048
+CACHED_OUTLINES = 65_536
+SHORT = 400
+"""Trigrams of a text for which half of a bitmap is enough."""
+COMPARED_AT_ONCE = 24
+"""Texts that are compared with what is in a packet in one go."""
+
+Item = TypeVar("Item")
+Name = TypeVar("Name", bound=Hashable)
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring codes over the high bits
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
@@ -101,6 +108,18 @@ class Fingerprint:
         )
 
 
+class Outline(NamedTuple):
+    """What rejects most pairs: a fingerprint's bitmap, and how many trigrams there are."""
+
+    bitmap: NDArray[np.uint64]
+    size: float
+
+    @staticmethod
+    def of(fingerprint: Fingerprint) -> Outline:
+        """The outline of a text."""
+        return Outline(fingerprint.bitmap, float(len(fingerprint.trigrams)))
+
+
 def is_near_duplicate(a: Fingerprint, b: Fingerprint) -> bool:
     """True if the two texts say the same. Symmetric."""
     return a.numbers == b.numbers and a.negating_parts == b.negating_parts and is_alike(a, b) and not _contradicts(a, b)
@@ -114,37 +133,128 @@ def is_alike(a: Fingerprint, b: Fingerprint) -> bool:
     return shared >= THRESHOLD * (len(a.trigrams) + len(b.trigrams) - shared)
 
 
+class Held(Generic[Name, Item]):
+    """A number of things by name; the oldest are forgotten. Holds no text. Safe to use from many threads."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._held: dict[Name, Item] = {}
+
+    def get(self, name: Name) -> Item | None:
+        """The thing of that name, if it is held."""
+        return self._held.get(name)
+
+    def keep(self, name: Name, item: Item) -> Item:
+        """Holds it from now on, and gives it back."""
+        with self._lock:
+            self._held[name] = item
+            while len(self._held) > self._capacity:
+                del self._held[next(iter(self._held))]
+        return item
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class Fingerprints:
+    """Fingerprints by text, made when first asked for; the oldest are forgotten. Holds no text itself."""
+
+    def __init__(self, capacity: int = CACHED_FINGERPRINTS) -> None:
+        self._held: Held[tuple[int, int], Fingerprint] = Held(capacity)
+
+    def of(self, text: str) -> Fingerprint:
+        """The fingerprint of a text."""
+        # A keyed hash of 64 bits, which Python keeps with the text: nobody can make two texts of the same.
+        name = (hash(text), len(text))
+        return self._held.get(name) or self._held.keep(name, Fingerprint.of(text))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+FINGERPRINTS = Fingerprints()
+"""Shared by all snapshots: a fingerprint depends on the text alone."""
+OUTLINES: Held[tuple[int, int], Outline] = Held(CACHED_OUTLINES)
+"""Shared by all snapshots, by a memory's key and the digest of its text: so the text itself need not be read."""
+
+
+class Texts(Protocol):
+    """The texts of some numbers, as far as they are compared."""
+
+    def outlines(self, numbers: Sequence[int], /) -> Sequence[Outline]:
+        """Their outlines, in their order."""
+
+    def fingerprint(self, number: int, /) -> Fingerprint:
+        """The fingerprint of one."""
+
+
 class Seen:
-    """Texts by a number of the caller's, to find those that say the same as another."""
+    """What is in a packet, by the numbers of its memories, so that nothing that says the same comes in twice."""
 
-    def __init__(self) -> None:
-        self._numbers: list[int] = []
-        self._fingerprints: list[Fingerprint] = []
-        self._bitmaps = np.empty((32, BITMAP_BITS // 64), dtype=np.uint64)
-        self._sizes = np.empty(32)
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._admitted: dict[int, None] = {}
+        self._upcoming: list[int] = []
+        self._near: dict[int, set[int]] = {}
 
-    def add(self, number: int, fingerprint: Fingerprint) -> None:
-        """Keeps a text."""
-        count = len(self._numbers)
-        if count == len(self._bitmaps):
-            self._bitmaps = np.concatenate((self._bitmaps, self._bitmaps))
-            self._sizes = np.concatenate((self._sizes, self._sizes))
-        self._bitmaps[count] = fingerprint.bitmap
-        self._sizes[count] = len(fingerprint.trigrams)
-        self._numbers.append(number)
-        self._fingerprints.append(fingerprint)
+    def upcoming(self, numbers: NDArray[np.int64]) -> None:
+        """Hears of numbers that may be asked for next, in their order: they are compared some at a time."""
+        self._upcoming = numbers.tolist()
 
-    def twin(self, fingerprint: Fingerprint) -> int | None:
-        """The number of the first text that says the same, or None."""
-        count = len(self._numbers)
-        at_least_apart = np.bitwise_count(self._bitmaps[:count] ^ fingerprint.bitmap).sum(axis=1)
-        together = self._sizes[:count] + len(fingerprint.trigrams)
-        # With d trigrams in one text only, the similarity is (together - d) / (together + d).
-        near = together - at_least_apart >= THRESHOLD * (together + at_least_apart)
-        for index in np.flatnonzero(near).tolist():
-            if is_near_duplicate(self._fingerprints[index], fingerprint):
-                return self._numbers[index]
+    def admit(self, number: int) -> None:
+        """Adds one to what is in the packet."""
+        self._admitted[number] = None
+        if number not in self._near:
+            self._near = {}
+
+    def twin(self, number: int) -> int | None:
+        """The first in the packet that says the same, or None."""
+        near = self._near.get(number)
+        if near is None:
+            near = self._compare(number)
+        if near:
+            own = self._texts.fingerprint(number)
+            for other in self._admitted:
+                if other in near and is_near_duplicate(self._texts.fingerprint(other), own):
+                    return other
         return None
+
+    def says_the_same(self, number: int) -> bool:
+        """True if something in the packet says the same."""
+        return self.twin(number) is not None
+
+    def _compare(self, number: int) -> set[int]:
+        """Which others may say the same as `number`. Those that follow it are compared with it, for their turn."""
+        first = self._upcoming.index(number) if number in self._upcoming else -1
+        numbers = self._upcoming[first : first + COMPARED_AT_ONCE] if first >= 0 else [number]
+        every = [*self._admitted.keys() - numbers, *numbers]
+        outlines = self._texts.outlines(every)
+        self._near = {each: set() for each in numbers}
+        for one, other in np.argwhere(_may_be_alike(outlines, outlines[len(every) - len(numbers) :])).tolist():
+            if every[one] != numbers[other]:
+                self._near[numbers[other]].add(every[one])
+        return self._near[number]
+
+
+def _may_be_alike(some: Sequence[Outline], others: Sequence[Outline]) -> NDArray[np.bool_]:
+    """False for pairs that are certainly not alike, by their bitmaps alone. Shape (len(some), len(others))."""
+    bits, sizes = _stacked(some)
+    other_bits, other_sizes = _stacked(others)
+    # Of short texts half of the bitmap tells enough; what it does not tell is found out text by text.
+    words = bits.shape[1] // 2 if max(sizes.max(), other_sizes.max()) <= SHORT else bits.shape[1]
+    # Words of the bitmaps along the first axis: adding up along it goes through whole rows.
+    differ = np.bitwise_count(bits.T[:words, :, None] ^ other_bits.T[:words, None, :])
+    at_least_apart = np.einsum("ijk->jk", differ, dtype=np.uint16)
+    together = sizes[:, None] + other_sizes
+    # With d trigrams in one text only, the similarity is (together - d) / (together + d).
+    alike: NDArray[np.bool_] = together - at_least_apart >= THRESHOLD * (together + at_least_apart)
+    return alike
+
+
+def _stacked(outlines: Sequence[Outline]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    bits = np.concatenate([each.bitmap for each in outlines]).reshape(len(outlines), -1)
+    return bits, np.array([each.size for each in outlines])
 
 
 def _bitmap_of(bits: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -177,36 +287,6 @@ def _pieces(folded: str) -> list[str]:
         else:
             pieces.append(match[0])
     return pieces
-
-
-class Fingerprints:
-    """Fingerprints by text, made when first asked for; the least recently used are forgotten. Holds no text itself."""
-
-    def __init__(self, capacity: int = CACHED_FINGERPRINTS) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._held: OrderedDict[bytes, Fingerprint] = OrderedDict()
-
-    def of(self, text: str) -> Fingerprint:
-        """The fingerprint of a text."""
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            if (found := self._held.get(key)) is not None:
-                self._held.move_to_end(key)
-                return found
-        made = Fingerprint.of(text)
-        with self._lock:
-            self._held[key] = made
-            while len(self._held) > self._capacity:
-                self._held.popitem(last=False)
-        return made
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-FINGERPRINTS = Fingerprints()
-"""Shared by all snapshots: a fingerprint depends on the text alone."""
 
 
 def _ascii_digits(text: str) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
-from sidecar.features.view import NO_TIME, Columns, TermMatch, TextMatches
+from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents, MemoryRows
 from sidecar.retrieval.dates import days_off
-from sidecar.retrieval.duplicates import FINGERPRINTS, Fingerprint
+from sidecar.retrieval.duplicates import FINGERPRINTS, OUTLINES, Fingerprint, Outline
 from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.hashing import PLAIN
@@ -60,6 +60,16 @@ class Snapshot:
     def columns(self) -> Columns:
         """The memories as arrays. `superseded` asks only whether a living memory replaces one: see superseded_at."""
         return self.contents.columns
+
+    @property
+    def kept(self) -> Kept:
+        """For what follows from this snapshot, whatever the task."""
+        return self.contents.kept
+
+    @property
+    def kept_of_texts(self) -> Kept:
+        """For what follows from texts, threads and which rows live, whatever the task."""
+        return self.contents.kept_of_texts
 
     @property
     def memories(self) -> MemoryRows:
@@ -116,6 +126,19 @@ class Snapshot:
             days_off=days_off(task, self.columns.create_time, self.columns.live),
         )
 
+    def outlines(self, rows: Sequence[int]) -> list[Outline]:
+        """What rejects most pairs of rows that are no near-duplicates."""
+        names = self.memories.names(rows)
+        found = [OUTLINES.get(name) for name in names]
+        missing = [name for name, outline in zip(names, found, strict=True) if outline is None]
+        if missing:
+            made = {
+                name: OUTLINES.keep(name, Outline.of(FINGERPRINTS.of(memory.content)))
+                for name, memory in zip(missing, self.contents.source.get(missing), strict=True)
+            }
+            return [outline or made[name] for name, outline in zip(names, found, strict=True)]
+        return [outline for outline in found if outline is not None]
+
     def fingerprint(self, row: int) -> Fingerprint:
         """What tells whether the text of a row is a near-duplicate of another's."""
         return FINGERPRINTS.of(self.memories.content(row))
@@ -161,13 +184,25 @@ class Snapshot:
 
     def next_expiry(self, as_of_time: Micros) -> Micros | None:
         """The next time after `as_of_time` at which a memory becomes valid or expires, or None."""
+        at = self.era(as_of_time)
+        return int(self._turns[at]) if at < len(self._turns) else None
+
+    def era(self, as_of_time: Micros) -> int:
+        """A number that is the same for two times if no memory becomes valid or expires between them."""
+        return int(self._turns.searchsorted(as_of_time, side="right")) if len(self._turns) else 0
+
+    @property
+    def _turns(self) -> NDArray[np.int64]:
+        """Times at which a memory becomes valid or expires, ascending."""
+        return self.kept.once("turns", self._find_turns)
+
+    def _find_turns(self) -> NDArray[np.int64]:
         columns = self.columns
-        ahead = [
-            int(times[coming].min())
-            for times in (columns.valid_from_time, columns.valid_until_time)
-            if (coming := columns.live & (times > as_of_time)).any()
-        ]
-        return min(ahead, default=None)
+        times = np.unique(
+            np.concatenate((columns.valid_from_time[columns.live], columns.valid_until_time[columns.live]))
+        )
+        found: NDArray[np.int64] = times[times != NO_TIME]
+        return found
 
     def _cosines(self, task_vector: vectors.Vectors | None) -> NDArray[np.float64]:
         matrix = self.contents.table.column(contents.VECTOR)

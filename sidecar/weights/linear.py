@@ -26,6 +26,8 @@ MAX_HALF_LIFE_DAYS = 36_500.0
 
 _FAMILY = [FEATURE_NAMES.index(name) for name in USE_FAMILY]
 _PARTLY = {name: FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE}
+KNOWN = tuple(index for index, name in enumerate(FEATURE_NAMES) if not BY_NAME[name].needs_task)
+"""The features, by index, whose values are known before any task; all that use feeds is among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,19 @@ class Weights:
         return repr(parts + [sorted(table.items()) for table in tables] + curves)
 
     @property
+    def weighted(self) -> tuple[int, ...]:
+        """The features that count, by index, ascending."""
+        return tuple(np.flatnonzero(self.values).tolist())
+
+    def part(self, index: int, values: Floats) -> Floats:
+        """What a feature of these values contributes, before what use feeds is capped. Shape (n,)."""
+        if self.curves and (curve := self.curves[index]):
+            return curve(values)
+        weight, cap = self.values[index], self.caps[index]
+        found: Floats = values * weight
+        return found if cap >= weight else np.minimum(found, cap)
+
+    @property
     def fit_total(self) -> float:
         """The most that task fit could reach before it is scaled into [0, 1]."""
         return float(np.delete(np.minimum(self.values, self.caps), _FAMILY).sum())
@@ -77,46 +92,73 @@ class Contributions:
     task_fit: Floats
 
 
-def contributions(features: Floats, without_use: Mapping[str, Floats], weights: Weights) -> Contributions:
-    """Scores n memories from features of shape (n, d).
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of n memories' scores before any task.
+
+    `parts` are contributions of shape (n,) by feature, those that are 0 throughout left out; `task_fit` is their share
+    in task fit, which is not yet divided by `fit_total`. `weighted` are all features that count, by index.
+    """
+
+    parts: Mapping[int, Floats]
+    task_fit: Floats
+    weighted: tuple[int, ...]
+    fit_total: float
+
+
+def known_parts(values: Mapping[int, Floats], without_use: Mapping[str, Floats], n: int, weights: Weights) -> Known:
+    """Weighs what is known before a task: `values` by feature of KNOWN, each of shape (n,).
 
     `without_use` has, for each feature of PARTLY_FED_BY_USE, its value if nothing were known of use, shape (n,). What
     use adds to those counts into the family like what is fed by use alone.
     """
-    n = len(features)
-    # By feature, so that each column is contiguous; features without weight cost nothing and add an exact 0.
-    matrix = np.zeros((len(FEATURE_NAMES), n))
-    weighted = np.flatnonzero(weights.values).tolist()
-    for index in weighted:
-        matrix[index] = _part(features[:, index], weights, index)
-    own = {index: _part(without_use[name], weights, index) for name, index in _PARTLY.items() if index in weighted}
-    use_adds = {index: matrix[index] for index in _FAMILY if index in weighted}
-    use_adds |= {index: np.maximum(matrix[index] - part, 0.0) for index, part in own.items()}
+    weighted = [index for index in weights.weighted if index in values]
+    parts = {index: weights.part(index, values[index]) for index in weighted}
+    own = {index: weights.part(index, without_use[name]) for name, index in _PARTLY.items() if index in weighted}
+    use_adds = {index: parts[index] for index in _FAMILY if index in weighted}
+    use_adds |= {index: np.maximum(parts[index] - part, 0.0) for index, part in own.items()}
     task_fit = np.zeros(n)
     for index in weighted:
         if index not in _FAMILY:
-            task_fit += own.get(index, matrix[index])
-    if (total := weights.fit_total) > 0:
-        task_fit = np.clip(task_fit / total, 0.0, 1.0)
+            task_fit += own.get(index, parts[index])
     family = sum(use_adds.values(), start=np.zeros(n))
     over = family > weights.use_family_cap
     if over.any():
         excess = 1.0 - weights.use_family_cap / family[over]
         for index, added in use_adds.items():
-            matrix[index, over] -= added[over] * excess
+            capped = parts[index].copy()
+            capped[over] -= added[over] * excess
+            parts[index] = capped
+    found = {index: part for index, part in parts.items() if part.any()}
+    return Known(found, task_fit, weights.weighted, weights.fit_total)
+
+
+def add_up(known: Known, of_task: Mapping[int, Floats]) -> tuple[Floats, Floats]:
+    """Score and task fit of n memories, from contributions known before and those of the task, by feature."""
+    score = np.zeros_like(known.task_fit)
+    task_fit = known.task_fit.copy()
     # Left to right, as a reader of the contributions adds them up (NumPy's own sum is pairwise).
-    score = np.zeros(n)
-    for index in weighted:
-        score += matrix[index]
-    return Contributions(matrix.T, score, task_fit)
+    for index in known.weighted:
+        if (part := of_task.get(index)) is not None:
+            score += part
+            task_fit += part
+        elif (part := known.parts.get(index)) is not None:
+            score += part
+    if known.fit_total > 0:
+        task_fit /= known.fit_total
+        np.minimum(task_fit, 1.0, out=task_fit)
+    return score, task_fit
 
 
-def _part(values: Floats, weights: Weights, index: int) -> Floats:
-    if weights.curves and (curve := weights.curves[index]):
-        return curve(values)
-    weight, cap = weights.values[index], weights.caps[index]
-    part: Floats = values * weight
-    return part if cap >= weight else np.minimum(part, cap)
+def contributions(features: Floats, without_use: Mapping[str, Floats], weights: Weights) -> Contributions:
+    """Scores n memories from features of shape (n, d); `without_use` as for known_parts."""
+    n = len(features)
+    known = known_parts({index: features[:, index] for index in KNOWN}, without_use, n, weights)
+    of_task = {index: weights.part(index, features[:, index]) for index in weights.weighted if index not in KNOWN}
+    matrix = np.zeros((n, len(FEATURE_NAMES)))
+    for index, part in (*known.parts.items(), *of_task.items()):
+        matrix[:, index] = part
+    return Contributions(matrix, *add_up(known, of_task))
 
 
 def _within_one(values: Floats) -> Floats:

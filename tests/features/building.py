@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sidecar.domain import DAY, KNOWN_KINDS, SECOND, Floats, Micros
-from sidecar.features import NO_TIME, REGISTRY, Columns, Feature, TaskWord, TermMatch, TextMatches, View
+from sidecar.features import NO_TIME, REGISTRY, Columns, Feature, Kept, TaskWord, TermMatch, TextMatches, View
 from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.use_rate import PRIOR
 
@@ -171,9 +171,9 @@ def only(whole: View, rows: Sequence[int]) -> View:
         context_terms=terms(text.context_terms),
         subject_field=text.subject_field[take],
         subject_prefix=text.subject_prefix[take],
-        days_off=text.days_off[take],
+        days_off=None if text.days_off is None else text.days_off[take],
     )
-    return replace(whole, columns=kept, text=matched, memo={})
+    return replace(whole, columns=kept, text=matched, memo={}, kept=Kept())
 
 
 _unit = st.floats(0.0, 1.0)

@@ -17,6 +17,7 @@ from sidecar.features import (
     USE_FAMILY,
     Columns,
     Feature,
+    Kept,
     View,
     feature_matrix,
     raw_matrix,
@@ -96,7 +97,7 @@ def test_a_value_depends_on_no_other_memory(any_view: View, data: st.DataObject)
 @given(views())
 def test_features_that_need_no_task_ignore_it(any_view: View) -> None:
     """What is known before any task has the same value for every task."""
-    other = replace(any_view, text=no_match(len(any_view.columns)), memo={})
+    other = replace(any_view, text=no_match(len(any_view.columns)), memo={}, kept=Kept())
     for feature in REGISTRY:
         if not feature.needs_task:
             assert (any_view.value(feature) == other.value(feature)).all(), feature.name
@@ -105,7 +106,7 @@ def test_features_that_need_no_task_ignore_it(any_view: View) -> None:
 @given(views())
 def test_features_that_need_a_task_are_zero_without_one(any_view: View) -> None:
     """Where nothing is asked, nothing matches."""
-    without = replace(any_view, text=no_match(len(any_view.columns)), memo={})
+    without = replace(any_view, text=no_match(len(any_view.columns)), memo={}, kept=Kept())
     for feature in REGISTRY:
         if feature.needs_task:
             assert (without.value(feature) == 0.0).all(), feature.name
@@ -118,7 +119,10 @@ def test_only_the_use_family_and_importance_read_reports_and_ratings(any_view: V
     rows = list(range(count))
     before, donor = only(any_view, rows), only(other, rows).columns
     after = replace(
-        before, columns=replace(before.columns, **{name: getattr(donor, name) for name in USE_COLUMNS}), memo={}
+        before,
+        columns=replace(before.columns, **{name: getattr(donor, name) for name in USE_COLUMNS}),
+        memo={},
+        kept=Kept(),
     )
     for feature in REGISTRY:
         if not feature.in_use_family and feature.name != "importance":

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.domain import DAY, KNOWN_KINDS
+from sidecar.domain import DAY, KNOWN_KINDS, SECOND
 from sidecar.features import BY_NAME, View
 from sidecar.features import kind_prior as kind_prior_module
 from sidecar.features import recency as recency_module
@@ -102,10 +102,18 @@ def test_an_hour_makes_a_difference_to_every_kind() -> None:
 
 @given(views())
 def test_a_time_ahead_of_now_is_age_zero(any_view: View) -> None:
-    """A clock that steps back lifts no recency above 1, and no age is below 0."""
+    """A clock that steps back lifts no recency above 1, and no age is below 0. Now is the next whole minute."""
     assert (recency_module.age_days(any_view) >= 0.0).all()
-    made_ahead = any_view.columns.create_time >= any_view.as_of_time
+    made_ahead = any_view.columns.create_time >= recency_module.whole_minute(any_view.as_of_time)
     assert (any_view.value(recency)[made_ahead] == 1.0).all()
+
+
+def test_the_newer_memory_is_worth_more_also_within_a_minute() -> None:
+    """Ages of one minute's tasks are the same, and yet two memories of one second apart never tie."""
+    made = [NOW + 5 * SECOND, NOW + 6 * SECOND]
+    at = [view(columns(2, create_time=made), as_of_time=NOW + second * SECOND).value(recency) for second in (6, 7, 60)]
+    assert at[0].tolist() == at[1].tolist() == at[2].tolist()
+    assert at[0][0] < at[0][1] < 1.0
 
 
 def test_a_use_makes_a_memory_younger() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sidecar.features import BY_NAME, Feature, TaskWord, TermMatch, TextMatches, View
+from sidecar.features import BY_NAME, Feature, Kept, TaskWord, TermMatch, TextMatches, View
 from tests.features.building import columns, match, no_match, term, values, views
 
 semantic = BY_NAME["semantic"]
@@ -281,13 +281,19 @@ def test_a_better_matching_neighbour_never_lowers_thread(any_view: View, data: s
     nearer = cosine.copy()
     nearer[row] = data.draw(st.floats(cosine[row], 1.0))
     more = tuple(
-        term({**dict(zip(each.rows.tolist(), each.counts.tolist(), strict=True)), row: 200_000}, idf=each.idf)
+        term(
+            {**dict(zip(each.rows.tolist(), each.counts.tolist(), strict=True)), row: 200_000},
+            idf=each.idf,
+            word=each.term,
+        )
         for each in any_view.text.terms
     )
     plain = tuple(replace(each, is_stop_word=False) for each in any_view.text.terms)
 
     def with_text(**changes: Any) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        return replace(any_view, text=replace(any_view.text, **changes), memo={}, variants={}).value(thread)
+        return replace(any_view, text=replace(any_view.text, **changes), memo={}, kept=Kept(), variants={}).value(
+            thread
+        )
 
     before = with_text(cosine=cosine, terms=plain)
     assert (with_text(cosine=nearer, terms=plain) >= before - 1e-12).all()

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.retrieval.duplicates import THRESHOLD, Fingerprint, Fingerprints, Seen, is_alike, is_near_duplicate
+from sidecar.retrieval.duplicates import (
+    THRESHOLD,
+    Fingerprint,
+    Fingerprints,
+    Outline,
+    Seen,
+    is_alike,
+    is_near_duplicate,
+)
 
 SENTENCES = (
     "The deployment of the billing service failed because the key had expired",
@@ -160,25 +170,50 @@ def test_alike_is_the_similarity_of_trigrams(a: str, b: str) -> None:
     assert is_alike(Fingerprint.of(a), Fingerprint.of(b)) == expected
 
 
-@given(st.lists(TEXTS | st.sampled_from(SENTENCES), max_size=40), TEXTS | st.sampled_from(SENTENCES))
-def test_the_twin_is_the_first_that_says_the_same(texts: list[str], text: str) -> None:
-    """Rejecting most pairs by their bitmaps never loses a near-duplicate."""
-    seen = Seen()
-    for number, each in enumerate(texts):
-        seen.add(number, Fingerprint.of(each))
-    expected = next((number for number, each in enumerate(texts) if same(each, text)), None)
-    assert seen.twin(Fingerprint.of(text)) == expected
+class Prints:
+    """A list of texts, as Seen wants it."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._prints = [Fingerprint.of(text) for text in texts]
+
+    def outlines(self, numbers: Sequence[int]) -> list[Outline]:
+        return [Outline.of(self._prints[number]) for number in numbers]
+
+    def fingerprint(self, number: int) -> Fingerprint:
+        return self._prints[number]
+
+
+@given(st.lists(TEXTS | st.sampled_from(SENTENCES), max_size=60), st.data())
+def test_the_twin_is_the_first_that_says_the_same(texts: list[str], data: st.DataObject) -> None:
+    """Rejecting most pairs by their bitmaps, many at a time, never loses a near-duplicate, in whatever order texts are
+    asked for and admitted."""
+    seen = Seen(Prints(texts))
+    admitted: list[int] = []
+    for turn in range(data.draw(st.integers(0, 3))):
+        order = data.draw(st.permutations(range(len(texts))))
+        if turn != 1:
+            seen.upcoming(np.array(order, np.int64))
+        for number in order[: data.draw(st.integers(0, 30))]:
+            expected = next(
+                (other for other in admitted if other != number and same(texts[other], texts[number])), None
+            )
+            assert seen.twin(number) == expected
+            if data.draw(st.booleans()):
+                seen.admit(number)
+                if number not in admitted:
+                    admitted.append(number)
 
 
 def test_fingerprints_are_made_once_and_forgotten_in_turn() -> None:
-    """The cache returns what it made, holds no more than its capacity, and drops the least recently used."""
+    """The cache returns what it made, holds no more than its capacity, and drops the oldest."""
     cache = Fingerprints(capacity=2)
     first = cache.of("first text")
-    cache.of("second text")
+    second = cache.of("second text")
     assert cache.of("first text") is first
     cache.of("third text")
     assert len(cache) == 2
-    assert cache.of("first text") is first
+    assert cache.of("second text") is second
+    assert cache.of("first text") is not first
     assert THRESHOLD == 0.7
 
 

@@ -64,7 +64,7 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
                     text.lengths[row],
                     bool(text.subject_field[row]),
                     bool(text.subject_prefix[row]),
-                    text.days_off[row],
+                    None if text.days_off is None else text.days_off[row],
                 )
                 for row in live
             },
