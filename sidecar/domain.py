@@ -251,6 +251,8 @@ class PacketItem:
     position_probability: float = 1.0
     swapped: bool = False
     kind: str = ""
+    shadow_score: float | None = None
+    shadow_contributions: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,16 @@ class PoolItem:
     task_fit: float
     inclusion_propensity: float
     kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowScores:
+    """What a shadow model made of a packet without changing it: scores of the items by place and then of the undrawn,
+    shape (n + u,), and the items' contributions, shape (n, d)."""
+
+    version: str
+    scores: Floats
+    contributions: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +309,7 @@ class Packet:
     surface: str = ""
     request_id: str = ""
     payload: bytes = b""
+    shadow: ShadowScores | None = None
 
     @property
     def tokens_used(self) -> int:

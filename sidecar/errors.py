@@ -93,6 +93,12 @@ class ModelRefusedError(RankerError):
         self.faults = tuple(faults)
 
 
+class ModelGatedError(RankerError):
+    """The model is sound, and its gates keep it from serving, or leave it to a person."""
+
+    reason = "MODEL_GATED"
+
+
 class StoreFullError(RankerError):
     """The disk or the quota is full: writes are refused, ranking goes on."""
 

@@ -21,6 +21,7 @@ from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.models import Models
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
@@ -34,7 +35,6 @@ from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
 from sidecar.store import meta
 from sidecar.store.store import Store
-from sidecar.weights import Weights
 from sidecar.weights.settled import settled_weights
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,9 @@ class Sidecar:
             reindexer = Reindexer(store, embedder, self._make_embedder)
             _settle_embedder(store, embedder, settings.embedder, reindexer)
             store.set_agent_sessions(settings.use_agent_session_cap)
-            store.set_ranking(_ranking_identity(weights.active, settings))
+            models = Models(store, weights, self._clock, lambda found: _ranking_identity(found, settings))
+            models.start()
+            store.set_ranking(_ranking_identity(weights.identity_of(weights.at_work), settings))
             namespaces = Namespaces(store.load)
             priors = PriorsByVersion(store.use_priors())
             store.subscribe(priors.apply)
@@ -121,6 +123,7 @@ class Sidecar:
                 AdminService(
                     store,
                     weights,
+                    models,
                     facts,
                     self._clock,
                     Rescorer(store, self._clock, settings.rescore_max_move),
@@ -182,9 +185,9 @@ def _reserve(settings: Settings) -> ReserveSettings:
     )
 
 
-def _ranking_identity(weights: Weights, settings: Settings) -> str:
+def _ranking_identity(weights: str, settings: Settings) -> str:
     """Changes with anything between two starts that can change a ranking of the same store."""
-    parts = (SCHEMA_HASH, weights.identity, sorted(settings.emotion_namespaces), _reserve(settings).policy)
+    parts = (SCHEMA_HASH, weights, sorted(settings.emotion_namespaces), _reserve(settings).policy)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

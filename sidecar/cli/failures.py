@@ -33,6 +33,7 @@ class ExitCode(IntEnum):
     WARNED = 24
     GATE_REFUSED = 30
     DAMAGED = 8
+    GATED = 9
     INTERRUPTED = 130
 
 
@@ -46,6 +47,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
     ExitCode.TAKEN: "the store or the address cannot be had; most often another server has it",
     ExitCode.DAMAGED: "check, restore: the store or the backup is damaged",
+    ExitCode.GATED: "promote: the gates refuse the model, or leave it to a person",
     ExitCode.STARVING: "audit: too few reports come back",
     ExitCode.POSITION_BIAS: "audit: the same few memories are always served and seldom used",
     ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",
@@ -63,7 +65,7 @@ _CODES = {
     "UNAVAILABLE": ExitCode.UNAVAILABLE,
     "DEADLINE_EXCEEDED": ExitCode.UNAVAILABLE,
 }
-_REASONS = {"MODEL_REFUSED": ExitCode.REFUSED}
+_REASONS = {"MODEL_REFUSED": ExitCode.REFUSED, "MODEL_GATED": ExitCode.GATED}
 
 
 class Failure(click.ClickException):

@@ -6,6 +6,7 @@ values, and logs the packet before it answers.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from sidecar.domain import (
     RankRequest,
     Segment,
 )
-from sidecar.errors import StoreFullError
+from sidecar.errors import ModelRefusedError, StoreFullError
 from sidecar.features import SCHEMA_HASH, View
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
@@ -39,6 +40,7 @@ from sidecar.ranking.pipeline import (
 )
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
+from sidecar.ranking.shadow import score_beside, shadow_scores
 from sidecar.ranking.standing import gates_at, standing
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder, TaskVector
@@ -70,6 +72,8 @@ class Occasion:
     snapshot: Snapshot
     scored: Scored
     weights: Weights
+    shadow: tuple[Weights, Scored] | None
+    """What a shadow model makes of the same."""
     as_of_time: Micros
     degradations: tuple[tuple[DegradationReason, str], ...]
 
@@ -139,8 +143,9 @@ class Ranker:
             known = self._store.answered(request.namespace, once, self._clock())
             if known is not None:
                 return self._again(request, known)
-        occasion = self.prepare(request, check)
-        answer = self._answer(occasion, "" if request.dry_run else self._new_packet_id())
+        packet_id = "" if request.dry_run else self._new_packet_id()
+        occasion = self.prepare(request, check, packet_id)
+        answer = self._answer(occasion, packet_id)
         vet(answer)
         check()
         if request.dry_run:
@@ -190,15 +195,14 @@ class Ranker:
                 memory = Memory(id=item.memory_id, content="", kind="")
             memories[item.memory_key] = memory
         if weights is None:
-            known = packet.model_version in self.weights.names
-            weights = self.weights.named(packet.model_version) if known else self.weights.active
+            with contextlib.suppress(ModelRefusedError):  # what it made is logged, and shown all the same
+                weights = self.weights.find(packet.model_version, packet.namespace)
+            weights = weights or self.weights.active_for(packet.namespace)
         return RankAnswer(packet, memories, weights, replayed=True)
 
-    def prepare(self, request: RankRequest, check: Callable[[], None]) -> Occasion:
-        """Finds and scores the candidates of a request; draws and logs nothing."""
-        weights = request.explicit_weights or (
-            self.weights.named(request.weights) if request.weights else self.weights.active
-        )
+    def prepare(self, request: RankRequest, check: Callable[[], None], packet_id: str = "") -> Occasion:
+        """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
+        of its own, named by its `packet_id`."""
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
         task = request.task if says_something(request.task) else ""
@@ -223,6 +227,8 @@ class Ranker:
                 )
             )
         check()
+        # After the snapshot: what is scored by weights of before a swap must not bear the score version of after it.
+        weights, shadow = self._weights_for(request, packet_id, degradations)
         text = snapshot.match(task, vector and vector.numbers, request.context, vector.trust if vector else 1.0)
         view = View(
             columns=snapshot.columns,
@@ -236,8 +242,25 @@ class Ranker:
         )
         known = standing(snapshot, view, weights)
         scored = score(view, _gates(request, snapshot, as_of), known, weights, _wrapper_tokens(request))
+        beside = None if shadow is None else (shadow, score_beside(scored, view, snapshot, shadow))
         check()
-        return Occasion(request, snapshot, scored, weights, as_of, tuple(degradations))
+        return Occasion(request, snapshot, scored, weights, beside, as_of, tuple(degradations))
+
+    def _weights_for(
+        self, request: RankRequest, packet_id: str, degradations: list[tuple[DegradationReason, str]]
+    ) -> tuple[Weights, Weights | None]:
+        """The weights that score the request, and those of the shadow beside them. A choice of its own has no shadow,
+        and is no canary's."""
+        if request.explicit_weights is not None:
+            return request.explicit_weights, None
+        if request.weights:
+            try:
+                return self.weights.named(request.weights, request.namespace), None
+            except ModelRefusedError as refused:
+                notice = f"the model {request.weights} cannot serve ({'; '.join(refused.faults)}); the active one did"
+                degradations.append((DegradationReason.MODEL_FALLBACK, notice))
+        session = f"s:{request.session_id}" if request.session_id else packet_id and f"p:{packet_id}"
+        return self.weights.serving(request.namespace, session, self._salt)
 
     def _snapshot(self, request: RankRequest, as_of: Micros) -> Snapshot:
         if request.candidates is not None:
@@ -272,6 +295,10 @@ class Ranker:
         rows, places = arrange(packed, drawn_from.drawn, chance)
         items, undrawn = _log_rows(scored, packed, drawn_from, rows, places.probability.tolist())
         columns, budgets = scored.columns, limits.budgets
+        shadow = None
+        if packet_id and occasion.shadow is not None:
+            drawn = set(drawn_from.drawn)
+            shadow = shadow_scores(*occasion.shadow, rows, [row for row in drawn_from.rows if row not in drawn])
         packet = Packet(
             packet_id=packet_id,
             namespace=request.namespace,
@@ -298,6 +325,7 @@ class Ranker:
             surface=request.surface,
             request_id=request.request_id,
             payload=request.payload,
+            shadow=shadow,
         )
         memories = dict(zip(columns.key[rows].tolist(), occasion.snapshot.memories.at(rows), strict=True))
         return RankAnswer(packet, memories, occasion.weights)

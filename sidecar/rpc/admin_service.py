@@ -14,8 +14,10 @@ from sidecar.domain import Micros
 from sidecar.errors import SettingsError, Violations
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.models import Models
 from sidecar.reindex import Reindexer
 from sidecar.rpc.admin_feedback import FeedbackAdmin
+from sidecar.rpc.admin_models import ModelAdmin
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.log_transfer import export_log, import_log
 from sidecar.rpc.outgoing import set_time
@@ -37,13 +39,14 @@ class ServerFacts:
     start_time: Micros
 
 
-class AdminService(FeedbackAdmin):
+class AdminService(ModelAdmin, FeedbackAdmin):
     """Answers what `admin.proto` says."""
 
     def __init__(
         self,
         store: Store,
         weights: WeightsHolder,
+        models: Models,
         facts: ServerFacts,
         clock: Callable[[], Micros],
         rescorer: Rescorer,
@@ -54,6 +57,7 @@ class AdminService(FeedbackAdmin):
     ) -> None:
         super().__init__(store, clock, rescorer, min_reported_sessions, keep)
         self._weights = weights
+        self._models = models
         self._facts = facts
         self._reindexer = reindexer
         self._stopping = stopping
@@ -79,11 +83,16 @@ class AdminService(FeedbackAdmin):
             packet_count=numbers.packet_count,
             reported_packet_count=numbers.reported_packet_count,
             store_bytes=numbers.byte_count,
-            problems=self._store.problems(),
+            problems=[*self._store.problems(), *self._models.problems()],
             presets=self._weights.names,
             listen=facts.listen,
             log_bytes_per_day=self._store.log_growth(self._clock()),
         )
+        work = self._weights.at_work
+        if work.canary is not None:
+            response.canary_version, response.canary_share = work.canary.version, work.share
+        if work.shadow is not None:
+            response.shadow_version = work.shadow.version
         set_time(response.start_time, facts.start_time)
         if request.namespace:
             own = self._store.namespace_numbers(request.namespace)

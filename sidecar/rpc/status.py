@@ -35,6 +35,7 @@ _CODES: tuple[tuple[type[errors.RankerError], grpc.StatusCode], ...] = (
     (errors.AnswerTooLargeError, Code.RESOURCE_EXHAUSTED),
     (errors.DeadlineExceededError, Code.DEADLINE_EXCEEDED),
     (errors.ModelRefusedError, Code.FAILED_PRECONDITION),
+    (errors.ModelGatedError, Code.FAILED_PRECONDITION),
     (errors.BackupFailedError, Code.FAILED_PRECONDITION),
     (errors.StoreDamagedError, Code.DATA_LOSS),
     (errors.SchemaTooNewError, Code.FAILED_PRECONDITION),

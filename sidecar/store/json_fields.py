@@ -130,6 +130,13 @@ class JsonFields:
             raise self._wrong(name, f"must be a list of at most {MOST_ROWS:,} objects")
         return [JsonFields(each, f"{self._path}{name}[{i}].") for i, each in enumerate(value)]
 
+    def object(self, name: str) -> JsonFields | None:
+        """An object, or None where it is not there."""
+        value = self._given.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise self._wrong(name, "must be an object")
+        return None if value is None else JsonFields(value, f"{self._path}{name}.")
+
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """A list of pairs of texts; empty where it is not there."""
         value = self._given.get(name, [])

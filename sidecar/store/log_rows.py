@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sidecar.domain import (
     Channel,
     DegradationReason,
@@ -24,6 +26,7 @@ from sidecar.domain import (
     PoolItem,
     Rating,
     Segment,
+    ShadowScores,
 )
 from sidecar.formats.bounds import ID_BYTES, KIND_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
 from sidecar.store.json_fields import EPOCH, MICROSECOND, JsonFields
@@ -212,6 +215,19 @@ def _write_packet(packet: Packet) -> tuple[str, dict[str, Any]]:
             for item in packet.items
         ],
         "undrawn": [_write_scored(item) for item in packet.undrawn],
+        "shadow": None if packet.shadow is None else _write_shadow(packet.shadow),
+    }
+
+
+def _write_shadow(shadow: ShadowScores) -> dict[str, Any]:
+    count = len(shadow.contributions)
+    return {
+        "version": shadow.version,
+        "items": [
+            {"score": score, "contributions": _list(parts)}
+            for score, parts in zip(shadow.scores[:count].tolist(), shadow.contributions, strict=True)
+        ],
+        "undrawn_scores": shadow.scores[count:].tolist(),
     }
 
 
@@ -267,8 +283,23 @@ def _read_packet(row: JsonFields, namespace: str) -> Packet:
         pool_sizes=(row.whole("pool_size_unreported"), row.whole("pool_size_reported")),
         reserved_slots=row.whole("reserved_slots"),
         payload=row.data("request"),
+        shadow=_read_shadow(row.object("shadow"), items, len(undrawn)),
         **others,
     )
+
+
+def _read_shadow(row: JsonFields | None, items: Sequence[PacketItem], undrawn: int) -> ShadowScores | None:
+    if row is None:
+        return None
+    given, rest = row.rows("items"), row.floats("undrawn_scores")
+    parts = [each.floats("contributions") for each in given]
+    if len(given) != len(items) or len(rest) != undrawn:
+        raise ValueError("shadow has not one score for each of items and undrawn")
+    if [len(each) for each in parts] != [len(each.contributions) for each in items]:
+        raise ValueError("shadow.items have not as many contributions as items")
+    scores = np.array([*(each.number("score") for each in given), *rest.tolist()])
+    matrix = np.array(parts) if parts else np.empty((0, 0))
+    return ShadowScores(row.text("version", _TEXTS["model_version"]), scores, matrix)
 
 
 def _read_scored(row: JsonFields) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sidecar.domain import (
     PacketItem,
     PoolItem,
     Segment,
+    ShadowScores,
 )
 from sidecar.errors import PacketNotFoundError
 from sidecar.store.rows import Row, to_json
@@ -62,6 +63,9 @@ _COLUMNS = (
     "undrawn_propensities",
     "undrawn_features",
     "undrawn_raw",
+    "shadow_version",
+    "shadow_scores",
+    "shadow_contributions",
 )
 _AS_THEY_ARE = (
     *("packet_id", "namespace", "session_id", "agent_id", "surface", "request_id", "model_version"),
@@ -127,6 +131,7 @@ def to_rows(packet: Packet) -> PacketRows:
         _pack([item.inclusion_propensity for item in undrawn]),
         _pack([item.features for item in undrawn]),
         _pack([item.raw for item in undrawn]),
+        *_shadow_columns(packet.shadow),
     )
     exposures = [
         (
@@ -203,7 +208,19 @@ def _packet(row: Mapping[str, Any], items: tuple[PacketItem, ...], undrawn: tupl
         empty_reason=None if row["empty_reason"] is None else EmptyReason(row["empty_reason"]),
         pool_sizes=(row["pool_size_unreported"], row["pool_size_reported"]),
         payload=bytes(row["request"]),
+        shadow=_shadow(row, len(items)),
     )
+
+
+def _shadow_columns(shadow: ShadowScores | None) -> tuple[str, bytes, bytes]:
+    return ("", b"", b"") if shadow is None else (shadow.version, _pack(shadow.scores), _pack(shadow.contributions))
+
+
+def _shadow(row: Mapping[str, Any], count: int) -> ShadowScores | None:
+    if not row["shadow_version"]:
+        return None
+    scores = np.frombuffer(row["shadow_scores"], "<f8")
+    return ShadowScores(row["shadow_version"], scores, _rows(row["shadow_contributions"], count))
 
 
 def _items(row: Mapping[str, Any], exposures: Sequence[Row], kinds: Sequence[str]) -> tuple[PacketItem, ...]:

@@ -323,7 +323,39 @@ _REEMBEDDED: Migration = (
 # be gone or changed by then. Empty in packets from before.
 _KINDS: Migration = ("ALTER TABLE packets ADD COLUMN kinds TEXT NOT NULL DEFAULT '[]'",)
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS)
+# Models with their files, and who had which role, by events that are only added. What a shadow makes of a packet's
+# items and undrawn pool members stands beside what served: scores of both, contributions of the items.
+_MODELS: Migration = (
+    """
+    CREATE TABLE models (
+        model_number INTEGER PRIMARY KEY AUTOINCREMENT,
+        version TEXT NOT NULL UNIQUE,
+        form TEXT NOT NULL,
+        create_time INTEGER NOT NULL,
+        load_time INTEGER NOT NULL,
+        base_version TEXT NOT NULL,
+        preview INTEGER NOT NULL,
+        gate TEXT NOT NULL,
+        archive BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE model_roles (
+        event_number INTEGER PRIMARY KEY AUTOINCREMENT,
+        time INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        version TEXT NOT NULL,
+        action TEXT NOT NULL,
+        share REAL NOT NULL,
+        reason TEXT NOT NULL
+    )
+    """,
+    "ALTER TABLE packets ADD COLUMN shadow_version TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE packets ADD COLUMN shadow_scores BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE packets ADD COLUMN shadow_contributions BLOB NOT NULL DEFAULT x''",
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -34,6 +35,7 @@ from sidecar.store import (
     log,
     memories,
     meta,
+    models,
     packets,
     prune,
     reembedded,
@@ -54,6 +56,7 @@ from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
 from sidecar.store.snapshots import NamespaceNumbers, NamespaceSummary, StoreNumbers
 from sidecar.store.writer import Done, Writer
+from sidecar.weights.roles import RoleEvent
 
 SETTLE_SECONDS = 10.0
 """How long `settle` tries while readers are in the way."""
@@ -413,6 +416,37 @@ class Store:
         """About how many bytes a day the packet log grew by over the last seven days."""
         with self._readers.snapshot() as db:
             return prune.growth(db, now)
+
+    # Models
+
+    def place_model(
+        self,
+        model: tuple[models.ModelRow, bytes] | None,
+        events: Sequence[RoleEvent],
+        identity: bytes | None,
+        on_commit: Callable[[], None],
+    ) -> None:
+        """Takes a model with its archive in and writes role events down, all or none. With `identity`, what ranks is
+        another from then on, and all namespaces move on; see `set_ranking`. `on_commit` is called on the writer thread
+        after the commit, before anyone hears of a new score version."""
+        self._writer.submit(
+            lambda db: replace(models.place(db, model, events, identity), after=on_commit), durable=True
+        )
+
+    def model_events(self) -> list[RoleEvent]:
+        """Who had which role, oldest first."""
+        with self._readers.snapshot() as db:
+            return models.events(db)
+
+    def list_models(self, before: int | None, limit: int) -> list[models.ModelRow]:
+        """At most `limit` models that came in before number `before`, newest first."""
+        with self._readers.snapshot() as db:
+            return models.page(db, before, limit)
+
+    def find_model(self, version: str) -> tuple[models.ModelRow, bytes] | None:
+        """A model and its archive, None if there is none."""
+        with self._readers.snapshot() as db:
+            return models.find(db, version)
 
     # Facts about the whole
 

@@ -37,6 +37,8 @@ class Done(Generic[R_co]):
     erased: bool = False
     more: tuple[Change, ...] = ()
     """Changes of other namespaces in the same transaction."""
+    after: Callable[[], None] | None = None
+    """Called after the commit, before anyone hears of the changes. It must not raise, nor write to the store."""
 
 
 Work = Callable[[sqlite3.Connection], Done[R]]
@@ -299,6 +301,8 @@ class Writer:
     def _publish(self, done: list[Job[Any]]) -> None:
         for job in done:
             assert job.done is not None
+            if job.done.after is not None:
+                job.done.after()
             if job.done.erased:
                 self._checkpoints.text_was_deleted(time.monotonic())
             if job.done.change is None:

@@ -467,6 +467,56 @@ class Client:
         request = admin_pb2.PurgeNamespaceRequest(namespace=namespace, confirm_namespace=namespace)
         return self._call(self._admin.PurgeNamespace, request, timeout)
 
+    def models(self, *, timeout: float | None = None) -> Iterator[admin_pb2.ListModelsResponse]:
+        """The models in the registry, newest first, page by page; the first page has the history of roles too."""
+        request = admin_pb2.ListModelsRequest()
+        while True:
+            page = self._call(self._admin.ListModels, request, timeout)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def model(self, version: str, *, timeout: float | None = None) -> admin_pb2.GetModelResponse:
+        """One model with its files as a tar archive."""
+        return self._call(self._admin.GetModel, admin_pb2.GetModelRequest(version=version), timeout)
+
+    def load_model(
+        self,
+        path: str = "",
+        *,
+        archive: bytes = b"",
+        version: str = "",
+        role: str = "active",
+        canary_share: float = 0.0,
+        validate_only: bool = False,
+        force_reason: str = "",
+        by_person: bool = False,
+        timeout: float | None = None,
+    ) -> admin_pb2.LoadModelResponse:
+        """Has a model verified and gives it a role: active, shadow, canary (with a share of the sessions) or retired.
+
+        Exactly one of `path` (as the server sees it), `archive` (a tar archive) and `version` (of the registry).
+        """
+        request = admin_pb2.LoadModelRequest(
+            path=path,
+            archive=archive,
+            version=version,
+            role=admin_pb2.ModelRole.Value(f"MODEL_ROLE_{role.upper()}"),
+            canary_share=canary_share,
+            validate_only=validate_only,
+            force_reason=force_reason,
+            by_person=by_person,
+        )
+        return self._call(self._admin.LoadModel, request, timeout)
+
+    def rollback_model(
+        self, version: str = "", *, reason: str = "", timeout: float | None = None
+    ) -> admin_pb2.RollbackModelResponse:
+        """Goes back to a version that has served, by default the one before."""
+        request = admin_pb2.RollbackModelRequest(version=version, reason=reason)
+        return self._call(self._admin.RollbackModel, request, timeout)
+
     def _call(
         self,
         method: grpc.UnaryUnaryMultiCallable[Any, Response] | grpc.StreamUnaryMultiCallable[Any, Response],

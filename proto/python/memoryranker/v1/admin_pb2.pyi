@@ -27,6 +27,14 @@ class ModelRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MODEL_ROLE_SHADOW: _ClassVar[ModelRole]
     MODEL_ROLE_CANARY: _ClassVar[ModelRole]
     MODEL_ROLE_RETIRED: _ClassVar[ModelRole]
+
+class ModelAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MODEL_ACTION_UNSPECIFIED: _ClassVar[ModelAction]
+    MODEL_ACTION_PROMOTED: _ClassVar[ModelAction]
+    MODEL_ACTION_FORCED: _ClassVar[ModelAction]
+    MODEL_ACTION_ROLLED_BACK: _ClassVar[ModelAction]
+    MODEL_ACTION_STOPPED: _ClassVar[ModelAction]
 AUDIT_VERDICT_UNSPECIFIED: AuditVerdict
 AUDIT_VERDICT_STARVING: AuditVerdict
 AUDIT_VERDICT_POSITION_BIAS: AuditVerdict
@@ -38,6 +46,11 @@ MODEL_ROLE_ACTIVE: ModelRole
 MODEL_ROLE_SHADOW: ModelRole
 MODEL_ROLE_CANARY: ModelRole
 MODEL_ROLE_RETIRED: ModelRole
+MODEL_ACTION_UNSPECIFIED: ModelAction
+MODEL_ACTION_PROMOTED: ModelAction
+MODEL_ACTION_FORCED: ModelAction
+MODEL_ACTION_ROLLED_BACK: ModelAction
+MODEL_ACTION_STOPPED: ModelAction
 
 class GetStatusRequest(_message.Message):
     __slots__ = ("namespace",)
@@ -46,7 +59,7 @@ class GetStatusRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ...) -> None: ...
 
 class GetStatusResponse(_message.Message):
-    __slots__ = ("server_version", "start_time", "schema_version", "embedder", "dimension", "model_version", "feature_schema_hash", "feature_names", "memory_count", "namespace_count", "packet_count", "reported_packet_count", "store_bytes", "namespace", "problems", "presets", "log_bytes_per_day", "listen")
+    __slots__ = ("server_version", "start_time", "schema_version", "embedder", "dimension", "model_version", "feature_schema_hash", "feature_names", "memory_count", "namespace_count", "packet_count", "reported_packet_count", "store_bytes", "namespace", "problems", "presets", "log_bytes_per_day", "listen", "canary_version", "canary_share", "shadow_version")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +78,9 @@ class GetStatusResponse(_message.Message):
     PRESETS_FIELD_NUMBER: _ClassVar[int]
     LOG_BYTES_PER_DAY_FIELD_NUMBER: _ClassVar[int]
     LISTEN_FIELD_NUMBER: _ClassVar[int]
+    CANARY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CANARY_SHARE_FIELD_NUMBER: _ClassVar[int]
+    SHADOW_VERSION_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     start_time: _timestamp_pb2.Timestamp
     schema_version: int
@@ -83,7 +99,10 @@ class GetStatusResponse(_message.Message):
     presets: _containers.RepeatedScalarFieldContainer[str]
     log_bytes_per_day: int
     listen: str
-    def __init__(self, server_version: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., schema_version: _Optional[int] = ..., embedder: _Optional[str] = ..., dimension: _Optional[int] = ..., model_version: _Optional[str] = ..., feature_schema_hash: _Optional[str] = ..., feature_names: _Optional[_Iterable[str]] = ..., memory_count: _Optional[int] = ..., namespace_count: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ..., store_bytes: _Optional[int] = ..., namespace: _Optional[_Union[NamespaceStatus, _Mapping]] = ..., problems: _Optional[_Iterable[str]] = ..., presets: _Optional[_Iterable[str]] = ..., log_bytes_per_day: _Optional[int] = ..., listen: _Optional[str] = ...) -> None: ...
+    canary_version: str
+    canary_share: float
+    shadow_version: str
+    def __init__(self, server_version: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., schema_version: _Optional[int] = ..., embedder: _Optional[str] = ..., dimension: _Optional[int] = ..., model_version: _Optional[str] = ..., feature_schema_hash: _Optional[str] = ..., feature_names: _Optional[_Iterable[str]] = ..., memory_count: _Optional[int] = ..., namespace_count: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ..., store_bytes: _Optional[int] = ..., namespace: _Optional[_Union[NamespaceStatus, _Mapping]] = ..., problems: _Optional[_Iterable[str]] = ..., presets: _Optional[_Iterable[str]] = ..., log_bytes_per_day: _Optional[int] = ..., listen: _Optional[str] = ..., canary_version: _Optional[str] = ..., canary_share: _Optional[float] = ..., shadow_version: _Optional[str] = ...) -> None: ...
 
 class NamespaceStatus(_message.Message):
     __slots__ = ("namespace", "memory_count", "score_version", "packet_count", "reported_packet_count")
@@ -128,7 +147,7 @@ class AuditResponse(_message.Message):
     def __init__(self, verdict: _Optional[_Union[AuditVerdict, str]] = ..., findings: _Optional[_Iterable[str]] = ..., figures: _Optional[_Iterable[_Union[AuditFigure, _Mapping]]] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("version", "role", "canary_share", "create_time", "role_time", "form", "force_reason")
+    __slots__ = ("version", "role", "canary_share", "create_time", "role_time", "form", "force_reason", "load_time", "base_version", "preview", "promote_gate", "problem")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     CANARY_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +155,11 @@ class Model(_message.Message):
     ROLE_TIME_FIELD_NUMBER: _ClassVar[int]
     FORM_FIELD_NUMBER: _ClassVar[int]
     FORCE_REASON_FIELD_NUMBER: _ClassVar[int]
+    LOAD_TIME_FIELD_NUMBER: _ClassVar[int]
+    BASE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    PROMOTE_GATE_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
     version: str
     role: ModelRole
     canary_share: float
@@ -143,7 +167,28 @@ class Model(_message.Message):
     role_time: _timestamp_pb2.Timestamp
     form: str
     force_reason: str
-    def __init__(self, version: _Optional[str] = ..., role: _Optional[_Union[ModelRole, str]] = ..., canary_share: _Optional[float] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., role_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., form: _Optional[str] = ..., force_reason: _Optional[str] = ...) -> None: ...
+    load_time: _timestamp_pb2.Timestamp
+    base_version: str
+    preview: bool
+    promote_gate: str
+    problem: str
+    def __init__(self, version: _Optional[str] = ..., role: _Optional[_Union[ModelRole, str]] = ..., canary_share: _Optional[float] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., role_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., form: _Optional[str] = ..., force_reason: _Optional[str] = ..., load_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., base_version: _Optional[str] = ..., preview: bool = ..., promote_gate: _Optional[str] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class ModelEvent(_message.Message):
+    __slots__ = ("time", "role", "version", "action", "canary_share", "reason")
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    CANARY_SHARE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    time: _timestamp_pb2.Timestamp
+    role: ModelRole
+    version: str
+    action: ModelAction
+    canary_share: float
+    reason: str
+    def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., role: _Optional[_Union[ModelRole, str]] = ..., version: _Optional[str] = ..., action: _Optional[_Union[ModelAction, str]] = ..., canary_share: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")
@@ -154,28 +199,48 @@ class ListModelsRequest(_message.Message):
     def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListModelsResponse(_message.Message):
-    __slots__ = ("models", "next_page_token")
+    __slots__ = ("models", "next_page_token", "events")
     MODELS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
     models: _containers.RepeatedCompositeFieldContainer[Model]
     next_page_token: str
-    def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    events: _containers.RepeatedCompositeFieldContainer[ModelEvent]
+    def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., events: _Optional[_Iterable[_Union[ModelEvent, _Mapping]]] = ...) -> None: ...
+
+class GetModelRequest(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    def __init__(self, version: _Optional[str] = ...) -> None: ...
+
+class GetModelResponse(_message.Message):
+    __slots__ = ("model", "archive")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    model: Model
+    archive: bytes
+    def __init__(self, model: _Optional[_Union[Model, _Mapping]] = ..., archive: _Optional[bytes] = ...) -> None: ...
 
 class LoadModelRequest(_message.Message):
-    __slots__ = ("path", "archive", "role", "canary_share", "validate_only", "force_reason")
+    __slots__ = ("path", "archive", "role", "canary_share", "validate_only", "force_reason", "version", "by_person")
     PATH_FIELD_NUMBER: _ClassVar[int]
     ARCHIVE_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     CANARY_SHARE_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     FORCE_REASON_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    BY_PERSON_FIELD_NUMBER: _ClassVar[int]
     path: str
     archive: bytes
     role: ModelRole
     canary_share: float
     validate_only: bool
     force_reason: str
-    def __init__(self, path: _Optional[str] = ..., archive: _Optional[bytes] = ..., role: _Optional[_Union[ModelRole, str]] = ..., canary_share: _Optional[float] = ..., validate_only: bool = ..., force_reason: _Optional[str] = ...) -> None: ...
+    version: str
+    by_person: bool
+    def __init__(self, path: _Optional[str] = ..., archive: _Optional[bytes] = ..., role: _Optional[_Union[ModelRole, str]] = ..., canary_share: _Optional[float] = ..., validate_only: bool = ..., force_reason: _Optional[str] = ..., version: _Optional[str] = ..., by_person: bool = ...) -> None: ...
 
 class LoadModelResponse(_message.Message):
     __slots__ = ("model", "checks")

@@ -55,6 +55,11 @@ class AdminServiceStub(object):
                 request_serializer=memoryranker_dot_v1_dot_admin__pb2.LoadModelRequest.SerializeToString,
                 response_deserializer=memoryranker_dot_v1_dot_admin__pb2.LoadModelResponse.FromString,
                 _registered_method=True)
+        self.GetModel = channel.unary_unary(
+                '/memoryranker.v1.AdminService/GetModel',
+                request_serializer=memoryranker_dot_v1_dot_admin__pb2.GetModelRequest.SerializeToString,
+                response_deserializer=memoryranker_dot_v1_dot_admin__pb2.GetModelResponse.FromString,
+                _registered_method=True)
         self.RollbackModel = channel.unary_unary(
                 '/memoryranker.v1.AdminService/RollbackModel',
                 request_serializer=memoryranker_dot_v1_dot_admin__pb2.RollbackModelRequest.SerializeToString,
@@ -129,6 +134,13 @@ class AdminServiceServicer(object):
 
     def LoadModel(self, request, context):
         """Verifies a model and puts it to work.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetModel(self, request, context):
+        """Returns one model with its files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -219,6 +231,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.LoadModel,
                     request_deserializer=memoryranker_dot_v1_dot_admin__pb2.LoadModelRequest.FromString,
                     response_serializer=memoryranker_dot_v1_dot_admin__pb2.LoadModelResponse.SerializeToString,
+            ),
+            'GetModel': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetModel,
+                    request_deserializer=memoryranker_dot_v1_dot_admin__pb2.GetModelRequest.FromString,
+                    response_serializer=memoryranker_dot_v1_dot_admin__pb2.GetModelResponse.SerializeToString,
             ),
             'RollbackModel': grpc.unary_unary_rpc_method_handler(
                     servicer.RollbackModel,
@@ -375,6 +392,33 @@ class AdminService(object):
             '/memoryranker.v1.AdminService/LoadModel',
             memoryranker_dot_v1_dot_admin__pb2.LoadModelRequest.SerializeToString,
             memoryranker_dot_v1_dot_admin__pb2.LoadModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetModel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memoryranker.v1.AdminService/GetModel',
+            memoryranker_dot_v1_dot_admin__pb2.GetModelRequest.SerializeToString,
+            memoryranker_dot_v1_dot_admin__pb2.GetModelResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class AdminServiceStub:
     """Returns the models in the registry and their history."""
     LoadModel: _grpc.UnaryUnaryMultiCallable[_admin_pb2.LoadModelRequest, _admin_pb2.LoadModelResponse]
     """Verifies a model and puts it to work."""
+    GetModel: _grpc.UnaryUnaryMultiCallable[_admin_pb2.GetModelRequest, _admin_pb2.GetModelResponse]
+    """Returns one model with its files."""
     RollbackModel: _grpc.UnaryUnaryMultiCallable[_admin_pb2.RollbackModelRequest, _admin_pb2.RollbackModelResponse]
     """Goes back to the model before."""
     Rescore: _grpc.UnaryUnaryMultiCallable[_admin_pb2.RescoreRequest, _admin_pb2.RescoreResponse]
@@ -73,6 +75,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Returns the models in the registry and their history."""
     LoadModel: _aio.UnaryUnaryMultiCallable[_admin_pb2.LoadModelRequest, _admin_pb2.LoadModelResponse]  # type: ignore[assignment]
     """Verifies a model and puts it to work."""
+    GetModel: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetModelRequest, _admin_pb2.GetModelResponse]  # type: ignore[assignment]
+    """Returns one model with its files."""
     RollbackModel: _aio.UnaryUnaryMultiCallable[_admin_pb2.RollbackModelRequest, _admin_pb2.RollbackModelResponse]  # type: ignore[assignment]
     """Goes back to the model before."""
     Rescore: _aio.UnaryUnaryMultiCallable[_admin_pb2.RescoreRequest, _admin_pb2.RescoreResponse]  # type: ignore[assignment]
@@ -122,6 +126,13 @@ class AdminServiceServicer:
         context: _ServicerContext,
     ) -> _typing.Union[_admin_pb2.LoadModelResponse, _abc.Awaitable[_admin_pb2.LoadModelResponse]]:
         """Verifies a model and puts it to work."""
+
+    def GetModel(
+        self,
+        request: _admin_pb2.GetModelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.GetModelResponse, _abc.Awaitable[_admin_pb2.GetModelResponse]]:
+        """Returns one model with its files."""
 
     def RollbackModel(
         self,
