@@ -26,6 +26,7 @@ from sidecar.domain import (
     PoolItem,
     Rating,
     Segment,
+    ShadowScores,
 )
 from sidecar.rpc.log_transfer import read_line
 from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
@@ -76,13 +77,19 @@ def packets(draw: st.DrawFn) -> Packet:
     )
     undrawn = tuple(PoolItem(**draw(_scored(each))) for each in draw(distinct))
     request = ranker_pb2.RankRequest(namespace="n", task=draw(texts)).SerializeToString()
+    shadow = None
+    if draw(st.booleans()):
+        made = [draw(scores) for _ in (*items, *undrawn)]
+        shadow = ShadowScores("m-1", np.array(made), np.array([draw(numbers) for _ in items]).reshape(len(items), -1))
+    more: dict[str, Any] = {name: draw(texts) for name in ("model_version", "feature_schema_hash")}
+    more |= {name: draw(texts) for name in ("exploration_policy", "agent_id", "session_id", "surface", "request_id")}
     return Packet(
         packet_id=draw(ids),
         namespace="n",
         items=items,
         undrawn=undrawn,
-        **{name: draw(texts) for name in ("model_version", "feature_schema_hash", "exploration_policy")},
-        **{name: draw(texts) for name in ("agent_id", "session_id", "surface", "request_id")},
+        **more,
+        shadow=shadow,
         score_version=draw(counts),
         as_of_time=draw(times),
         create_time=draw(times),

@@ -502,7 +502,7 @@ class Client:
             path=path,
             archive=archive,
             version=version,
-            role=admin_pb2.ModelRole.Value(f"MODEL_ROLE_{role.upper()}"),
+            role=f"MODEL_ROLE_{role.upper()}",
             canary_share=canary_share,
             validate_only=validate_only,
             force_reason=force_reason,
