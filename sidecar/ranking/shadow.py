@@ -11,7 +11,8 @@ from sidecar.ranking.standing import standing
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.weights import Weights
 
-_OF_TASK = frozenset(REGISTRY[index].name for index in OF_TASK)
+_OF_TASK = frozenset(("", *(REGISTRY[index].name for index in OF_TASK)))
+"""What a view remembers of the task: those features, and the array that stands for nothing."""
 
 
 def score_beside(scored: Scored, view: View, snapshot: Snapshot, weights: Weights) -> Scored:
