@@ -18,7 +18,7 @@ from sidecar.domain import Floats, Micros, Packet, PacketItem, PoolItem, ReportS
 from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.packets import session_key
-from training.labels import UNLABELLED, PacketWords, Trust, WordsOfPackets, trust_of
+from training.labels import PacketWords, Trust, WordsOfPackets
 from training.use_free import values_without_use
 
 Ints = NDArray[np.int64]
@@ -288,8 +288,7 @@ def _assemble(
     pool_features = _stacked([each.pool_features for each in packets], len(FEATURE_NAMES))
     raw = _stacked([each.raw for each in packets], len(RAW_NAMES))
     pool_raw = _stacked([each.pool_raw for each in packets], len(RAW_NAMES))
-    trust = trust_of(words)
-    used, unused, channel = words.labels(trust)
+    used, unused = words.labels()
     return Dataset(
         feature_names=FEATURE_NAMES,
         features=features,
@@ -309,7 +308,7 @@ def _assemble(
         swapped=numbers[:, 5] > 0,
         used=used,
         unused=unused,
-        channel=channel,
+        channel=words.channel,
         pool_features=pool_features,
         pool_without_use=values_without_use(pool_features, pool_raw, kinds, pool_kind),
         pool_raw=pool_raw,
@@ -320,7 +319,7 @@ def _assemble(
         pool_task_fit=pool_numbers[:, 1].copy(),
         pool_propensity=pool_numbers[:, 2].copy(),
         packets=_packets(packets, words, schema),
-        trust=trust,
+        trust=words.trust,
         cutoffs=cutoffs,
         other_schemas=dict(sorted(others.items())),
     )
@@ -357,6 +356,3 @@ def _packets(packets: Sequence[_Held], words: WordsOfPackets, schema: str) -> Pa
 
 def _stacked(parts: Sequence[Floats], columns: int) -> Floats:
     return np.concatenate([np.empty((0, columns)), *parts])
-
-
-__all__ = ["SEGMENTS", "STATES", "UNLABELLED", "Cutoffs", "Dataset", "Packets", "build_dataset"]

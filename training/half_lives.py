@@ -19,16 +19,16 @@ from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE, RAW_NAMES
 from sidecar.weights import Weights
 from training.capped import CappedRows
 from training.dataset import Codes, Dataset
-from training.linear import LEAST_VARYING_SESSIONS, Problem, best_slope, solve, varying
+from training.linear import LEAST_VARYING_SESSIONS, ROUGH, Problem, best_slope, solve, varying
 from training.pairs import Pairs
 
-FACTORS = tuple(2.0 ** (step / 2) for step in range(-6, 7))
+FACTORS = tuple(2.0 ** (step / 2) for step in range(-4, 5))
 """The grid, as multiples of the half-life that serves."""
 MOST_FACTOR = 2.0
 """One doubling or halving in one run."""
 LEAST_GAIN = 1.92
 """By how much the log-likelihood must rise: half of the 95 % point of chi-square with one degree of freedom."""
-MOST_SESSIONS = 4_000
+MOST_SESSIONS = 2_000
 """Sessions that are looked at, at most."""
 ROUNDS = 2
 PRIOR = 0.01
@@ -92,6 +92,8 @@ def fit_half_lives(
                 problem, raw, rows, found[code].best if found[code].new != found[code].old else found[code].old
             )
             done += 1
+        if all(each.new == each.old for each in found.values()):
+            break
     progress(ROUNDS * len(known), ROUNDS * len(known))
     return [found[code] for code in sorted(found)]
 
@@ -108,7 +110,7 @@ def _fit_one(
         slope = best_slope(problem) if start is None else 0.0
         centre = slope * problem.base[columns] if start is None else start
         fisher = np.diag(problem.information(centre))
-        start = solve(problem, np.zeros(len(columns)), PRIOR * fisher, np.maximum(centre, 1e-3))
+        start = solve(problem, np.zeros(len(columns)), PRIOR * fisher, np.maximum(centre, 1e-3), ROUGH)
         losses.append(problem.loss(start)[0])
     # A session counts as one observation, however many pairs it has: they are not independent.
     profile = len(pairs.sessions) * (losses[FACTORS.index(1.0)] - np.array(losses)) / float(pairs.weight.sum())

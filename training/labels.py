@@ -21,9 +21,8 @@ from sidecar.store.log import LoggedReport
 from sidecar.store.merge import Merged, merge, report_state, report_window
 from sidecar.store.reports import DELAYS
 
-UNLABELLED = 0
 CHANNELS: tuple[Channel | None, ...] = (None, Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO)
-"""What a label's `channel` indexes; UNLABELLED is none."""
+"""What a label's `channel` indexes."""
 
 INFERRED_PRIOR = (8.0, 2.0)
 """Beta prior of an inferred word's being right, "used" and "not used" alike."""
@@ -82,40 +81,57 @@ class PacketWords:
 
 @dataclass(slots=True)
 class WordsOfPackets:
-    """The words on all packets of a window, merged once."""
+    """The words on all packets of a window, merged once; of every served memory the strongest is kept.
+
+    `channel` (n,) indexes CHANNELS, `said_used` (n,) is its word, `confidence` (n,) how sure it is; `trust` counts the
+    weaker words that stand beside explicit ones.
+    """
 
     packets: Sequence[PacketWords]
     ingest_cutoff: Micros
-    merged: list[list[Merged]] = field(init=False)
+    channel: NDArray[np.int32] = field(init=False)
+    said_used: NDArray[np.bool_] = field(init=False)
+    confidence: Floats = field(init=False)
+    trust: Trust = field(init=False)
 
     def __post_init__(self) -> None:
-        self.merged = [
-            merge((each.report for each in packet.reports), packet.memory_ids) if packet.reports else []
-            for packet in self.packets
-        ]
+        n = sum(len(packet.memory_ids) for packet in self.packets)
+        self.channel, self.said_used, self.confidence = np.zeros(n, np.int32), np.zeros(n, bool), np.zeros(n)
+        counts: dict[tuple[Channel, bool], list[int]] = defaultdict(lambda: [0, 0])
+        first = 0
+        for packet in self.packets:
+            if packet.reports:
+                row_of = {memory_id: row for row, memory_id in enumerate(packet.memory_ids, first)}
+                for one in merge((each.report for each in packet.reports), packet.memory_ids):
+                    self._keep(one, row_of[one.memory_id], counts)
+            first += len(packet.memory_ids)
+        self.trust = Trust(
+            inferred_used=Confirmed(*counts[Channel.INFERRED, True]),
+            inferred_unused=Confirmed(*counts[Channel.INFERRED, False]),
+            echo=Confirmed(*counts[Channel.ECHO, True]),
+        )
 
-    def labels(self, trust: Trust) -> tuple[Floats, Floats, NDArray[np.int32]]:
-        """(a, b, channel) of every memory of every packet in turn, each of shape (n,)."""
-        sizes = np.array([len(packet.memory_ids) for packet in self.packets], np.int64)
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        used, unused = np.zeros(first[-1]), np.zeros(first[-1])
-        channel = np.zeros(first[-1], np.int32)
-        for number, packet in enumerate(self.packets):
-            if not self.merged[number]:
-                continue
-            row_of = {memory_id: row for row, memory_id in enumerate(packet.memory_ids, int(first[number]))}
-            for one in self.merged[number]:
-                word, row = one.words[0], row_of[one.memory_id]
-                channel[row] = CHANNELS.index(word.channel)
-                if word.channel is Channel.EXPLICIT:
-                    used[row], unused[row] = float(word.used), float(not word.used)
-                elif word.channel is Channel.INFERRED:
-                    # A reporter that is less sure than it could be is taken at its word.
-                    used[row] = min(word.confidence, trust.used) if word.used else 0.0
-                    unused[row] = 0.0 if word.used else trust.unused
-                else:
-                    used[row] = trust.echoed
-        return used, unused, channel
+    def _keep(self, one: Merged, row: int, counts: dict[tuple[Channel, bool], list[int]]) -> None:
+        strongest, *weaker = one.words
+        self.channel[row] = CHANNELS.index(strongest.channel)
+        self.said_used[row] = strongest.used
+        self.confidence[row] = strongest.confidence
+        if strongest.channel is Channel.EXPLICIT:
+            for word in weaker:
+                counts[word.channel, word.used][word.used != strongest.used] += 1
+
+    def labels(self) -> tuple[Floats, Floats]:
+        """(a, b) of every memory of every packet in turn, each of shape (n,)."""
+        trust, used, unused = self.trust, np.zeros(len(self.channel)), np.zeros(len(self.channel))
+        explicit, inferred, echoed = (self.channel == code for code in (1, 2, 3))
+        used[explicit & self.said_used] = 1.0
+        unused[explicit & ~self.said_used] = 1.0
+        # A reporter that is less sure than it could be is taken at its word.
+        sure = inferred & self.said_used
+        used[sure] = np.minimum(self.confidence[sure], trust.used)
+        unused[inferred & ~self.said_used] = trust.unused
+        used[echoed] = trust.echoed
+        return used, unused
 
     def outcomes(self) -> list[float]:
         """g of each packet: what the PACKET channel said last, 0 where it said nothing."""
@@ -155,22 +171,6 @@ class WordsOfPackets:
             )
             for packet, report in zip(self.packets, first, strict=True)
         ]
-
-
-def trust_of(words: WordsOfPackets) -> Trust:
-    """Counts the weaker words that stand beside an explicit one."""
-    counts: dict[tuple[Channel, bool], list[int]] = defaultdict(lambda: [0, 0])
-    for of_packet in words.merged:
-        for one in of_packet:
-            if len(one.words) < 2 or one.words[0].channel is not Channel.EXPLICIT:
-                continue
-            for word in one.words[1:]:
-                counts[word.channel, word.used][word.used != one.words[0].used] += 1
-    return Trust(
-        inferred_used=Confirmed(*counts[Channel.INFERRED, True]),
-        inferred_unused=Confirmed(*counts[Channel.INFERRED, False]),
-        echo=Confirmed(*counts[Channel.ECHO, True]),
-    )
 
 
 class _Silent(NamedTuple):

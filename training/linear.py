@@ -24,7 +24,7 @@ from training.pairs import Pairs
 LAMBDAS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The grid of prior strengths, as multiples of the information that the data have themselves."""
 FOLDS = 5
-CROSS_VALIDATED_SESSIONS = 4_000
+CROSS_VALIDATED_SESSIONS = 2_000
 """Sessions that cross-validation looks at, at most; the fit takes all. More of them move lambda by nothing."""
 LEAST_VARYING_SESSIONS = 30
 """A feature that differs within pairs of fewer sessions keeps its weight: too little is known of it."""
@@ -32,6 +32,8 @@ LEAST_CURVATURE = 1e-9
 """Information below which a direction counts as unknown."""
 _LEAST_SCALE = 1e-12
 _OPTIONS = {"maxiter": 500, "ftol": 1e-11, "gtol": 1e-8, "maxcor": 20}
+ROUGH = 1e-8
+"""The tolerance of fits of which only the loss is looked at."""
 
 Progress = Callable[[int, int], None]
 
@@ -223,7 +225,7 @@ def best_slope(problem: Problem) -> float:
     return float(found.x[0])
 
 
-def solve(problem: Problem, centre: Floats, precision: Floats, start: Floats) -> Floats:
+def solve(problem: Problem, centre: Floats, precision: Floats, start: Floats, tolerance: float = 1e-11) -> Floats:
     """v >= 0 that minimises the loss and (v - centre)' diag(precision) (v - centre) / 2."""
     from scipy.optimize import minimize
 
@@ -233,7 +235,8 @@ def solve(problem: Problem, centre: Floats, precision: Floats, start: Floats) ->
         return value + float(precision @ away**2) / 2, slope + precision * away
 
     bounds = [(0.0, 1e6)] * len(start)
-    found: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS).x
+    options = {**_OPTIONS, "ftol": tolerance}
+    found: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     return found
 
 
@@ -296,7 +299,7 @@ def _cross_validated(
         fisher = np.diag(inside.information(centre))
         found = _start(inside, slope)
         for i in sorted(range(len(lambdas)), key=lambda i: -lambdas[i]):  # from the easy to the free
-            found = solve(inside, centre, lambdas[i] * fisher, np.maximum(found, 1e-3))
+            found = solve(inside, centre, lambdas[i] * fisher, np.maximum(found, 1e-3), ROUGH)
             losses[i] += outside.loss(found)[0]
             progress(number * len(lambdas) + 1 + sorted(range(len(lambdas)), key=lambda i: -lambdas[i]).index(i))
     return tuple((losses / folds).tolist())

@@ -129,6 +129,7 @@ def train(
         return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
     least = 0 if settings.preview else settings.gates.least_held_out_sessions
     split = split_by_time(dataset, pairs, settings.gates.held_out_share, least)
+    del pairs
     old = base.of(settings.namespace)
     positions = estimate_positions(dataset, kept & split.fit)
     theta = positions.of_rows(dataset)
@@ -144,7 +145,8 @@ def train(
         )
     days = moved(half_lives)
     aged = with_half_lives(dataset, days)
-    fitted_pairs = make_pairs(aged, kept & split.fit, theta, settings.max_agent_share)
+    if days:
+        fitted_pairs = make_pairs(aged, kept & split.fit, theta, settings.max_agent_share)
     fit = fit_linear(
         fitted_pairs,
         old,

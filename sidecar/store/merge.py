@@ -103,10 +103,10 @@ def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
         by_channel.setdefault(report.channel, []).append(report)
     merged: list[Merged] = []
     for memory_id in memory_ids:
-        found = {
+        found: dict[Channel, _Word] = {
             channel: word
             for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO)
-            if (word := _word(by_channel.get(channel, ()), memory_id)) is not None
+            if channel in by_channel and (word := _word(by_channel[channel], memory_id)) is not None
         }
         one = _merged(memory_id, found)
         if one.words:
