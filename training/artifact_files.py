@@ -206,7 +206,12 @@ def summary(run: Run, version: str, folder: str) -> Mapping[str, Any]:
         "folder": folder,
         "counts": counts_of(trained),
         "weights": [
-            {"feature": name, "before": before, "after": after, "standard_error": float(error) if error else None}
+            {
+                "feature": name,
+                "before": round(before, DECIMALS),
+                "after": after,
+                "standard_error": float(error) if error else None,
+            }
             for name, before, after, error in weight_rows(trained)
         ],
         "half_lives": [

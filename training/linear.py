@@ -10,6 +10,7 @@ session.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,10 @@ CROSS_VALIDATED_SESSIONS = 2_000
 """Sessions that cross-validation looks at, at most; the fit takes all. More of them move lambda by nothing."""
 LEAST_VARYING_SESSIONS = 30
 """A feature that differs within pairs of fewer sessions keeps its weight: too little is known of it."""
+LEAST_SPREAD = 0.05
+"""By how much a feature must differ within pairs, as a root mean square: less moves no order, and says nothing."""
+LEAST_OWN_SHARE = 0.02
+"""Of what a feature says, the share that no others together say too: below it, it keeps its weight."""
 LEAST_CURVATURE = 1e-9
 """Information below which a direction counts as unknown."""
 _LEAST_SCALE = 1e-12
@@ -159,7 +164,7 @@ def fit_linear(
     progress: Progress = lambda done, total: None,
 ) -> LinearFit:
     """Fits weights that start from `weights`. One lambda is taken as it is; of more, cross-validation chooses."""
-    columns = varying(pairs, least_varying_sessions)
+    columns = told_apart(pairs, weights, varying(pairs, least_varying_sessions))
     d = len(weights.values)
     problem = Problem.of(pairs, weights, columns)
     if not len(pairs) or not len(columns) or problem.share <= 0.0:
@@ -176,7 +181,7 @@ def fit_linear(
     v0 = slope * weights.values[columns]
     fisher = np.diag(problem.information(v0))
     found = solve(problem, v0, strength * fisher, _start(problem, slope))
-    errors = standard_errors(problem, found, strength * fisher)
+    errors = standard_errors(problem, found, v0, strength * fisher)
     progress(steps, steps)
     v, fitted_errors, fitted = np.zeros(d), np.full(d, np.nan), np.zeros(d, bool)
     v[columns], fitted_errors[columns], fitted[columns] = found, errors, True
@@ -198,15 +203,42 @@ def fit_linear(
     )
 
 
-def varying(pairs: Pairs, least_sessions: int = 1) -> NDArray[np.intp]:
-    """Indices of the features that differ within pairs of that many sessions at least."""
+def varying(pairs: Pairs, least_sessions: int = 1, least_spread: float = LEAST_SPREAD) -> NDArray[np.intp]:
+    """Indices of the features that differ within pairs by `least_spread`, and of that many sessions at least."""
     found = []
     for j in range(pairs.features.shape[1]):
         column = pairs.features[:, j]
-        apart = np.abs(column[pairs.better] - column[pairs.worse]) > LEAST_CURVATURE
-        if len(np.unique(pairs.session[apart])) >= max(1, least_sessions):
+        apart = np.abs(column[pairs.better] - column[pairs.worse])
+        spread = np.sqrt(float(pairs.weight @ apart**2) / max(float(pairs.weight.sum()), _LEAST_SCALE))
+        if spread < least_spread:
+            continue
+        if len(np.unique(pairs.session[apart > LEAST_CURVATURE])) >= max(1, least_sessions):
             found.append(j)
     return np.array(found, np.intp)
+
+
+def told_apart(pairs: Pairs, weights: Weights, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The columns without those that say, within packets, only what others say: of a group that the data cannot tell
+    apart, the ones with the least weight are left out, and so keep it."""
+    if not len(columns) or not len(pairs):
+        return columns
+    problem = Problem.of(pairs, weights, columns)
+    if problem.share <= 0.0:
+        return columns
+    # At weights of 0 all pairs count alike, and what features say of each other is seen by the features alone.
+    information = problem.information(np.zeros(len(columns)))
+    kept = list(range(len(columns)))
+    while len(kept) > 1:
+        inner = information[np.ix_(kept, kept)]
+        size = np.sqrt(np.diag(inner))
+        inner = inner / np.outer(size, size) + LEAST_CURVATURE * np.eye(len(kept))
+        own = 1.0 / np.diag(np.linalg.inv(inner))
+        doubtful = [i for i in range(len(kept)) if own[i] < LEAST_OWN_SHARE]
+        if not doubtful:
+            break
+        base = weights.values[columns]
+        kept.remove(min((kept[i] for i in doubtful), key=lambda i: (base[i], i)))
+    return columns[kept]
 
 
 def best_slope(problem: Problem) -> float:
@@ -240,9 +272,12 @@ def solve(problem: Problem, centre: Floats, precision: Floats, start: Floats, to
     return found
 
 
-def standard_errors(problem: Problem, v: Floats, precision: Floats) -> Floats:
-    """Of the weights w = share v / sum v, clustered by session, shape (f,). A weight at its bound of 0 has the error
-    that it would have if it alone were free beside those that are above it. NaN where the data say nothing."""
+def standard_errors(problem: Problem, v: Floats, centre: Floats, precision: Floats) -> Floats:
+    """Of the weights w = share v / sum v, clustered by session, shape (f,); of a fit with that prior.
+
+    A weight at its bound of 0 has the deviation of a normal estimate that is cut off at 0: free beside those above it,
+    it would lie below. NaN where the data say nothing.
+    """
     errors = np.full(len(v), np.nan)
     total = float(v.sum())
     count = len(problem.pairs.sessions)
@@ -253,6 +288,7 @@ def standard_errors(problem: Problem, v: Floats, precision: Floats) -> Floats:
     by_session = problem.session_slopes(v, slopes)
     by_session = by_session - by_session.mean(axis=0)
     meat = by_session.T @ by_session * count / (count - 1)
+    slope = problem.loss(v)[1] + precision * (v - centre)
     free = np.flatnonzero(v > 0.0)
     for bound in (None, *np.flatnonzero(v <= 0.0).tolist()):
         among = free if bound is None else np.append(free, bound)
@@ -266,8 +302,20 @@ def standard_errors(problem: Problem, v: Floats, precision: Floats) -> Floats:
         if bound is None:
             errors[among] = found
         else:
-            errors[bound] = found[-1]
+            # Its own optimum, by one step of Newton's; turned[-1, -1] is what is left of its curvature, inverted.
+            wanted = -float(slope[bound]) * float(turned[-1, -1]) * problem.share / total
+            errors[bound] = _cut_off_at_0(wanted, float(found[-1]))
     return errors
+
+
+def _cut_off_at_0(mean: float, deviation: float) -> float:
+    """The standard deviation of max(0, x) for a normal x."""
+    if deviation <= 0.0:
+        return 0.0
+    a = mean / deviation
+    above, density = (1.0 + math.erf(a / math.sqrt(2.0))) / 2.0, math.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi)
+    first, second = a * above + density, (1.0 + a**2) * above + a * density
+    return deviation * math.sqrt(max(second - first**2, 0.0))
 
 
 def _start(problem: Problem, slope: float) -> Floats:

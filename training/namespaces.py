@@ -129,7 +129,7 @@ def _fit_one(name: str, problem: Problem, common: Floats, spread: float) -> OfNa
         information = problem.information(v)
         kept = np.linalg.solve(information + np.diag(precision), information)
         share = float(np.trace(kept) / len(common))
-        errors[problem.columns] = standard_errors(problem, v, precision)
+        errors[problem.columns] = standard_errors(problem, v, common, precision)
     if v.sum() > 0.0:
         weights[problem.columns] = problem.share * v / v.sum()
     of_common = problem.base.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +17,9 @@ from training.commands.reading import log_options, read_dataset, read_model
 from training.dataset import Cutoffs
 from training.gates import Gate, GateSettings, changed
 from training.movement import MovementCaps
-from training.run import Run, Trained, TrainSettings
-from training.run import train as run_training
+
+if TYPE_CHECKING:
+    from training.run import Run, Trained
 
 _MARKS = {True: "passed", False: "REFUSED", None: "-"}
 
@@ -99,6 +100,10 @@ def train(
     data is refused, and says what is missing, how much, and how to get it; the weights that serve stay. The same log,
     bounds and seed give the same files to the last bit.
     """
+    _check_extra()
+    from training.run import TrainSettings
+    from training.run import train as run_training
+
     caps = MovementCaps(top_k=gates.top_k)
     caps = replace(caps, max_l1=caps.max_l1 if max_l1 is None else max_l1)
     caps = replace(caps, max_step=caps.max_step if max_step is None else max_step)
@@ -127,6 +132,14 @@ def train(
     _show(run, version, folder, as_json=as_json)
     if run.trained is None:
         exit_with(ExitCode.GATE_REFUSED)
+
+
+def _check_extra() -> None:
+    """What only training needs is installed with it."""
+    try:
+        import scipy  # noqa: F401
+    except ImportError as error:
+        raise Failure("training needs more: pip install 'memory-ranker[train]'") from error
 
 
 def _check_out(out: Path | None, *, dry_run: bool) -> None:
