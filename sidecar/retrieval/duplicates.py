@@ -28,8 +28,6 @@ THRESHOLD = 0.7
 BITMAP_BITS = 2_048
 CACHED_FINGERPRINTS = 2_048
 CACHED_OUTLINES = 65_536
-SHORT = 400
-"""Trigrams of a text for which half of a bitmap is enough."""
 COMPARED_AT_ONCE = 24
 """Texts that are compared with what is in a packet in one go."""
 
@@ -231,25 +229,31 @@ class Seen:
         every = [*self._admitted.keys() - numbers, *numbers]
         outlines = self._texts.outlines(every)
         self._near = {each: set() for each in numbers}
-        for one, other in np.argwhere(_may_be_alike(outlines, outlines[len(every) - len(numbers) :])).tolist():
+        for one, other in _may_be_alike(outlines, outlines[len(every) - len(numbers) :]).tolist():
             if every[one] != numbers[other]:
                 self._near[numbers[other]].add(every[one])
         return self._near[number]
 
 
-def _may_be_alike(some: Sequence[Outline], others: Sequence[Outline]) -> NDArray[np.bool_]:
-    """False for pairs that are certainly not alike, by their bitmaps alone. Shape (len(some), len(others))."""
+def _may_be_alike(some: Sequence[Outline], others: Sequence[Outline]) -> NDArray[np.intp]:
+    """Pairs that are not certainly unlike, by their bitmaps alone: indices into both, shape (pairs, 2)."""
     bits, sizes = _stacked(some)
     other_bits, other_sizes = _stacked(others)
-    # Of short texts half of the bitmap tells enough; what it does not tell is found out text by text.
-    words = bits.shape[1] // 2 if max(sizes.max(), other_sizes.max()) <= SHORT else bits.shape[1]
-    # Words of the bitmaps along the first axis: adding up along it goes through whole rows.
-    differ = np.bitwise_count(bits.T[:words, :, None] ^ other_bits.T[:words, None, :])
-    at_least_apart = np.einsum("ijk->jk", differ, dtype=np.uint16)
-    together = sizes[:, None] + other_sizes
-    # With d trigrams in one text only, the similarity is (together - d) / (together + d).
-    alike: NDArray[np.bool_] = together - at_least_apart >= THRESHOLD * (together + at_least_apart)
-    return alike
+    # Half of the bitmap rejects most pairs; only what is left is compared in the whole of it. Words of the bitmaps go
+    # along the first axis, as adding up along it goes through whole rows.
+    half = bits.shape[1] // 2
+    differ = np.bitwise_count(bits.T[:half, :, None] ^ other_bits.T[:half, None, :])
+    apart = np.einsum("ijk->jk", differ, dtype=np.uint16)
+    left = np.argwhere(_is_near(sizes[:, None] + other_sizes, apart))
+    one, other = left.T
+    apart = np.bitwise_count(bits[one] ^ other_bits[other]).sum(axis=1, dtype=np.uint16)
+    return left[_is_near(sizes[one] + other_sizes[other], apart)]
+
+
+def _is_near(together: NDArray[np.float64], apart: NDArray[np.uint16]) -> NDArray[np.bool_]:
+    """With d trigrams in one text only, the similarity is (together - d) / (together + d)."""
+    near: NDArray[np.bool_] = together - apart >= THRESHOLD * (together + apart)
+    return near
 
 
 def _stacked(outlines: Sequence[Outline]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:

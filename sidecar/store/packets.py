@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -73,9 +75,9 @@ _AS_THEY_ARE = (
     *("reserve_pool_size", "reserved_slots", "token_budget", "ranked_budget", "slot_budget"),
 )
 _INSERT_PACKET = f"INSERT INTO packets ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_INSERT_EXPOSURE = (
-    "INSERT INTO exposures (packet_key, place, memory_key, memory_id, segment, score, task_fit,"
-    " inclusion_propensity, position_probability, tokens, swapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_EXPOSURE = (
+    *("packet_key", "place", "memory_key", "memory_id", "segment", "score", "task_fit"),
+    *("inclusion_propensity", "position_probability", "tokens", "swapped"),
 )
 SELECTED = f"packet_key, {', '.join(_COLUMNS)}"
 EXPOSED = "memory_id, memory_key, segment, score, task_fit, inclusion_propensity, position_probability, tokens, swapped"
@@ -154,7 +156,16 @@ def to_rows(packet: Packet) -> PacketRows:
 def insert(connection: sqlite3.Connection, rows: PacketRows) -> None:
     """Writes the packet."""
     packet_key = connection.execute(_INSERT_PACKET, rows.packet).lastrowid
-    connection.executemany(_INSERT_EXPOSURE, [(packet_key, *exposure) for exposure in rows.exposures])
+    if rows.exposures:
+        # One statement: between two of them another thread may take its turn.
+        values = chain.from_iterable((packet_key, *exposure) for exposure in rows.exposures)
+        connection.execute(_insert_exposures(len(rows.exposures)), tuple(values))
+
+
+@functools.cache
+def _insert_exposures(count: int) -> str:
+    row = f"({', '.join('?' * len(_EXPOSURE))})"
+    return f"INSERT INTO exposures ({', '.join(_EXPOSURE)}) VALUES {', '.join([row] * count)}"
 
 
 def read(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> tuple[int, Packet]:

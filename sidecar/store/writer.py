@@ -1,5 +1,8 @@
 """The one writer: a thread that groups waiting jobs into one transaction, and checkpoints between them.
 
+A volatile job that finds nobody writing is done at once, on its caller's own thread: to hand it over and to be woken
+again takes longer than a packet's commit. There is one connection, and whoever has the turn uses it.
+
 A job runs in a savepoint of its own: if it fails, it alone is rolled back and only its caller hears of it. A volatile
 job (a packet) is answered right after COMMIT and so survives kill -9; a durable one is handed to the syncer first and
 so survives power loss too. Checkpoints run here and nowhere else: SQLite's log may be restarted only by the connection
@@ -90,6 +93,10 @@ class _Settle:
         self.answered = threading.Event()
 
 
+class _Nudge:
+    """Wakes the thread, to see whether a checkpoint is due."""
+
+
 class _End:
     """The last item of the queue."""
 
@@ -114,7 +121,10 @@ class Writer:
         self._full: Exception | None = None
         self._closed = False
         self._submitting = threading.Lock()
-        self._queue: queue.SimpleQueue[Job[Any] | _Settle | _End] = queue.SimpleQueue()
+        self._turn = threading.Lock()
+        self._nudged = False
+        self._taken = 0
+        self._queue: queue.SimpleQueue[Job[Any] | _Settle | _Nudge | _End] = queue.SimpleQueue()
         self._syncer = Syncer(sync, self._give_up)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -122,7 +132,7 @@ class Writer:
     @property
     def waiting(self) -> int:
         """Jobs in the queue, those at work not counted."""
-        return self._queue.qsize()
+        return self._queue.qsize() + self._taken
 
     @property
     def problem(self) -> str:
@@ -131,8 +141,8 @@ class Writer:
         return "" if found is None else str(found)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Calls back on the writer thread after each COMMIT, in commit order, before any waiter is answered. A callback
-        must not write to the store: it would wait for itself."""
+        """Calls back on the thread that wrote, after each COMMIT, in commit order, before any waiter is answered. A
+        callback must not write to the store: it would wait for itself."""
         self._subscribers.append(callback)
 
     def submit(self, work: Work[R], *, durable: bool, frees: bool = False) -> R:
@@ -142,8 +152,25 @@ class Writer:
         not be emptied.
         """
         job: Job[R] = Job(work, durable, frees)
-        self._put(job)
+        if durable or not self._done_at_once(job):
+            self._put(job)
         return job.wait()
+
+    def _done_at_once(self, job: Job[Any]) -> bool:
+        """Does the job here and now if it is nobody's turn. False: it is somebody's."""
+        if self._queue.qsize() or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._closed:
+                return False
+            self._commit([job])
+            due = self._checkpoints.wait_seconds(time.monotonic()) is not None
+        finally:
+            self._turn.release()
+        if due and not self._nudged:
+            self._nudged = True
+            self._queue.put(_Nudge())
+        return True
 
     def settle(self) -> bool:
         """Checkpoints everything written so far, and drops deleted text from every file. False: a reader was in the
@@ -171,7 +198,8 @@ class Writer:
     def _run(self) -> None:
         try:
             self._serve()
-            self._checkpoint(everything=True)
+            with self._turn:
+                self._checkpoint(everything=True)
         except BaseException as error:
             _log.critical("the store's writer ended", exc_info=True)
             self._give_up(error)
@@ -184,32 +212,41 @@ class Writer:
                     item.answer(self._broken)
                 elif isinstance(item, _Settle):
                     item.answered.set()
-            self._checkpoints.close()
-            self._connection.close()
+            with self._turn:
+                self._checkpoints.close()
+                self._connection.close()
 
     def _serve(self) -> None:
         while True:
-            item: Job[Any] | _Settle | _End | None
+            item: Job[Any] | _Settle | _Nudge | _End | None
+            with self._turn:
+                wait = self._checkpoints.wait_seconds(time.monotonic())
             try:
-                item = self._queue.get(timeout=self._checkpoints.wait_seconds(time.monotonic()))
+                item = self._queue.get(timeout=wait)
             except queue.Empty:
-                self._checkpoint(idle=True)
+                with self._turn:
+                    self._checkpoint(idle=True)
                 continue
+            if isinstance(item, _Nudge):
+                self._nudged = False
+            self._taken = 1
             group: list[Job[Any]] = []
-            while isinstance(item, Job):
-                group.append(item)
-                item = self._next() if len(group) < MAX_GROUP else None
-            if group:
-                self._commit(group)
-            if isinstance(item, _End):
-                return
-            if isinstance(item, _Settle):
-                item.complete = self._checkpoint(everything=True)
-                item.answered.set()
-            else:
-                self._checkpoint()
+            with self._turn:
+                self._taken = 0
+                while isinstance(item, Job):  # all that came in until it was our turn
+                    group.append(item)
+                    item = self._next() if len(group) < MAX_GROUP else None
+                if group:
+                    self._commit(group)
+                if isinstance(item, _End):
+                    return
+                if isinstance(item, _Settle):
+                    item.complete = self._checkpoint(everything=True)
+                    item.answered.set()
+                else:
+                    self._checkpoint()
 
-    def _next(self) -> Job[Any] | _Settle | _End | None:
+    def _next(self) -> Job[Any] | _Settle | _Nudge | _End | None:
         try:
             return self._queue.get_nowait()
         except queue.Empty:
