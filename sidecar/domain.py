@@ -360,6 +360,17 @@ class NamespaceState:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedState:
+    """How a namespace stands to the index file that was kept of it, as of one moment. `index_version` is the score
+    version of the file, `change` all that was written since; `ids` are those of all memories, by key."""
+
+    file: str
+    index_version: int
+    change: Change
+    ids: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class UsePriors:
     """(mu, kappa) of the use rate by kind, and the score version of each namespace that they begin with."""
 
@@ -384,4 +395,6 @@ class Change:
     ratings: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     purged: bool = False
     importance_uses: Mapping[int, float | None] = field(default_factory=dict)
+    replaced: tuple[Memory, ...] = ()
+    """Memories as they stood before, of those that were deleted or rewritten; not all of them after a purge."""
     use_priors: UsePriors | None = None

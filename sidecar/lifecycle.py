@@ -28,12 +28,17 @@ from sidecar.ranking.reserved import ReserveSettings
 from sidecar.reindex import Reindexer
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder, identity
+from sidecar.retrieval.hashing import Hasher
+from sidecar.retrieval.keeper import Keeper
+from sidecar.retrieval.kept_indexes import KeptIndexes
 from sidecar.retrieval.namespaces import Namespaces
+from sidecar.retrieval.sources import Stored
 from sidecar.rpc.admin_service import AdminService, ServerFacts
 from sidecar.rpc.memory_service import MemoryService
 from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
 from sidecar.store import meta
+from sidecar.store.indexes import PREFIX as INDEX_FILES
 from sidecar.store.store import Store
 from sidecar.weights.settled import settled_weights
 
@@ -95,11 +100,17 @@ class Sidecar:
             models = Models(store, weights, self._clock, lambda found: _ranking_identity(found, settings))
             models.start()
             store.set_ranking(_ranking_identity(weights.identity_of(weights.at_work), settings))
-            namespaces = Namespaces(store.load)
+            source = Stored(store.read, Hasher(store.salt), time.monotonic)
+            store.forewarn(source.leave)
+            identifying = (identity(embedder), settings.use_agent_session_cap)
+            store.sweep_indexes()
+            namespaces = Namespaces(store.load, source, KeptIndexes(store, source, INDEX_FILES, identifying))
             priors = PriorsByVersion(store.use_priors())
             store.subscribe(priors.apply)
             store.subscribe(namespaces.apply)
             memory_count = _load_all(store, namespaces)
+            keeper = Keeper(namespaces)
+            undo.callback(keeper.close)
             ranker = Ranker(
                 store,
                 namespaces,

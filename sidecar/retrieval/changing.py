@@ -11,14 +11,16 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.domain import Change, Memory, Micros, UseCounts
 from sidecar.features.view import NO_TIME
 from sidecar.retrieval import contents as names
 from sidecar.retrieval import rows, vectors
-from sidecar.retrieval.contents import Contents
+from sidecar.retrieval.contents import Contents, Mask
 from sidecar.retrieval.document import Mark, document_of
 from sidecar.retrieval.lexical import InvertedIndex
+from sidecar.retrieval.postings import EMPTY, Packed
 from sidecar.retrieval.rows import Directory, Places
 from sidecar.retrieval.sources import Source, digest
 from sidecar.retrieval.table import Array, Draft, Table
@@ -67,25 +69,42 @@ _OF_USE: Mapping[str, tuple[type[np.generic], Callable[[UseCounts], Any]]] = {
     "reported_sessions": (np.int32, lambda u: u.reported_sessions),
     "last_use_time": (np.int64, lambda u: _time(u.last_use_time)),
 }
-_LINKS = ("previous_row", "next_row", names.REPLACEMENT, names.SUPERSEDING)
+LINKS = ("previous_row", "next_row", names.REPLACEMENT, names.SUPERSEDING)
+
+
+COLUMN_TYPES: Mapping[str, type[np.generic]] = {
+    **{name: dtype for name, (dtype, _) in (*_OF_MEMORY.items(), *_OF_USE.items())},
+    **dict.fromkeys((*LINKS, "kind"), np.int32),
+    **dict.fromkeys((names.LENGTH, names.ALL_TERMS, names.INVERSE_LENGTH), np.float64),
+    names.SEQUENCE: np.int64,
+    **dict.fromkeys((names.THREAD, names.DIGEST), np.uint64),
+    "live": np.bool_,
+    names.VECTOR: np.float32,
+}
+"""The columns of a table. All have one number a row, but for the vector."""
 
 
 def empty(source: Source, score_version: int = 0) -> Contents:
     """A namespace without memories; those to come are in `source`."""
-    arrays: dict[str, Array] = {
-        name: np.empty(0, dtype) for name, (dtype, _) in (*_OF_MEMORY.items(), *_OF_USE.items())
-    }
-    arrays |= {name: np.empty(0, np.int32) for name in (*_LINKS, "kind")}
-    arrays |= {name: np.empty(0) for name in (names.LENGTH, names.ALL_TERMS, names.INVERSE_LENGTH)}
-    arrays |= {names.SEQUENCE: np.empty(0, np.int64)}
-    arrays |= {name: np.empty(0, np.uint64) for name in (names.THREAD, names.DIGEST)}
-    arrays["live"] = np.empty(0, np.bool_)
+    arrays: dict[str, Array] = {name: np.empty(0, dtype) for name, dtype in COLUMN_TYPES.items()}
     arrays[names.VECTOR] = np.empty((0, 0), np.float32)
-    table = Table.of(arrays, 0)
-    terms: InvertedIndex[str] = InvertedIndex(source.hasher)
-    marks: InvertedIndex[Mark] = InvertedIndex(source.hasher)
-    directory = Directory(marks, np.empty(0, np.int64))
-    return Contents.of(score_version, table, (), [], source, terms, marks, directory)
+    return of_arrays(source, score_version, Table.of(arrays, 0), (), [], EMPTY, EMPTY)
+
+
+def of_arrays(
+    source: Source,
+    score_version: int,
+    table: Table,
+    kinds: tuple[str, ...],
+    ids: list[str],
+    terms: Packed,
+    marks: Packed,
+) -> Contents:
+    """Contents whose index is packed, and shared with no others. Every row lives."""
+    of_marks: InvertedIndex[Mark] = InvertedIndex(source.hasher, marks)
+    directory = Directory(of_marks, table.column("key"))
+    of_terms: InvertedIndex[str] = InvertedIndex(source.hasher, terms)
+    return Contents.of(score_version, table, kinds, ids, source, of_terms, of_marks, directory)
 
 
 def changed(before: Contents, change: Change) -> Contents:
@@ -134,23 +153,27 @@ def with_uses(before: Contents, uses: Mapping[int, UseCounts]) -> Contents:
 
 
 def compacted(before: Contents) -> Contents:
-    """The same contents without dead rows, sharing nothing with others."""
+    """The same contents without dead rows, packed, sharing nothing with others."""
     live = before.columns.live
-    row_of = np.append(np.cumsum(live, dtype=np.int32) - 1, np.int32(-1))
+    row_of = renumbered(live)
     arrays = {name: before.table.column(name)[live] for name in before.table.arrays}
-    for link in _LINKS:
+    for link in LINKS:
         arrays[link] = row_of[arrays[link]]
-    marks = before.marks.compacted(live)
-    return Contents.of(
+    return of_arrays(
+        before.source,
         before.score_version,
         Table.of(arrays, len(arrays["live"])),
         before.kinds,
         list(compress(before.columns.ids, live.tolist())),
-        before.source,
-        before.terms.compacted(live),
-        marks,
-        Directory(marks, arrays["key"]),
+        before.terms.packed(live),
+        before.marks.packed(live),
     )
+
+
+def renumbered(live: Mask) -> NDArray[np.int32]:
+    """Row -> row when only those that live are left, at -1 -> -1."""
+    numbers: NDArray[np.int32] = np.append(np.cumsum(live, dtype=np.int32) - 1, np.int32(-1))
+    return numbers
 
 
 class _Writer:
@@ -177,7 +200,7 @@ class _Writer:
         if thread := int(draft.column(names.THREAD)[row]):
             links = draft.writable("previous_row"), draft.writable("next_row")
             directory.unlink_thread(row, thread, self._places(), *links)
-        self._point(directory.replaced_by(self.id_list[row], draft.column("live")), -1)
+        self._point(self._replaced_by(row), -1)
         if draft.column(names.REPLACEMENT)[row] >= 0:
             self._point([row], -1)
 
@@ -241,7 +264,7 @@ class _Writer:
         for name, (dtype, value) in _OF_USE.items():
             own = draft.column(name)
             values[name] = np.array([value(fresh) if row is None else own[row] for row in uses], dtype)
-        values |= {link: np.full(len(memories), -1, np.int32) for link in _LINKS}
+        values |= {link: np.full(len(memories), -1, np.int32) for link in LINKS}
         digests = [digest(memory, before.source.hasher) for memory in memories]
         values[names.DIGEST] = np.array(digests, np.uint64)
         values[names.SEQUENCE] = np.array([_time(memory.source_sequence) for memory in memories], np.int64)
@@ -272,6 +295,14 @@ class _Writer:
             replacing = directory.find(memory.superseded_by, live)
             self._point([row], -1 if replacing is None else replacing)
         self._point(directory.replaced_by(memory.id, live), row)
+
+    def _replaced_by(self, row: int) -> list[int]:
+        """Living rows that this row replaces."""
+        if memory_id := self.id_list[row]:
+            return self._before.directory.replaced_by(memory_id, self._draft.column("live"))
+        # Deleted while its index lay in a file: its id is not known any more.
+        rows: list[int] = np.flatnonzero(self._draft.column(names.REPLACEMENT) == row).tolist()
+        return rows
 
     def _places(self) -> Places:
         draft = self._draft

@@ -138,10 +138,6 @@ class InvertedIndex(Generic[Key]):
         tail = {key: self._added(key, len(live)) for key in list(self._postings)}
         return pack(self._base, {key: found for key, found in tail.items() if len(found[0])}, live, row_of)
 
-    def compacted(self, live: NDArray[np.bool_]) -> InvertedIndex[Key]:
-        """A new index of the live rows alone, packed."""
-        return InvertedIndex(self._hasher, self.packed(live))
-
     def _added(self, key: int, n: int) -> tuple[Rows, Rows]:
         """Rows below n, with their counts, that came since the index was packed."""
         found = self._postings.get(key)

@@ -8,7 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sidecar.domain import Change, NamespaceState
+from sidecar.retrieval.kept_indexes import KeptIndexes
 from sidecar.retrieval.snapshot import Snapshot, snapshot_from
+from sidecar.retrieval.sources import Source
+
+FEW = 4
+"""So many changes at most are caught up with while the writer waits."""
 
 LOADS = 3
 """Loads before giving up on a store whose changes do not follow on its state."""
@@ -24,6 +29,11 @@ class _Entry:
     loading: threading.Lock = field(default_factory=threading.Lock)
     snapshot: Snapshot | None = None
     waiting: list[Change] = field(default_factory=list)
+    """Changes that came while the namespace was loaded."""
+    missed: list[Change] | None = None
+    """Changes that came while its index file is written; None while none is."""
+    unkept: int = 0
+    """Memories that were written since its index file was made."""
 
 
 class Namespaces:
@@ -33,8 +43,17 @@ class Namespaces:
     call `apply` after each commit and in the order of score_version.
     """
 
-    def __init__(self, load: Callable[[str], NamespaceState]) -> None:
+    def __init__(
+        self,
+        load: Callable[[str], NamespaceState],
+        source: Source | None = None,
+        indexes: KeptIndexes | None = None,
+    ) -> None:
+        """Memories are kept in `source`, None: all in memory. With `indexes`, a namespace is loaded from its index
+        file where there is a good one."""
         self._load = load
+        self._source = source
+        self._indexes = indexes
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
 
@@ -81,6 +100,58 @@ class Namespaces:
                 self.evict(change.namespace)
             else:
                 entry.snapshot = moved
+                entry.unkept += len(change.upserted) + len(change.deleted_keys)
+                if entry.missed is not None:
+                    entry.missed.append(change)
+
+    def unkept(self) -> dict[str, tuple[int, int]]:
+        """Namespace -> memories that were written since its index file was made, and living memories; of the loaded
+        ones."""
+        with self._lock:
+            entries = list(self._entries.items())
+        return {
+            name: (entry.unkept, snapshot.live_count)
+            for name, entry in entries
+            if (snapshot := entry.snapshot) is not None
+        }
+
+    def keep(self, namespace: str) -> bool:
+        """Writes the index file of a loaded namespace, and goes on with it: what was in memory is mapped then, and dead
+        rows are gone. Readers and the writer go on meanwhile. False if it is not loaded, or was purged.
+
+        Raises OSError.
+        """
+        entry = self._entries.get(namespace)
+        if self._indexes is None or entry is None:
+            return False
+        with entry.loading:
+            self._indexes.begin(namespace)
+            with entry.lock:
+                snapshot, unkept = entry.snapshot, entry.unkept
+                entry.missed = []
+            try:
+                if snapshot is None or not snapshot.live_count:  # not even its name is to be noted after a purge
+                    self._indexes.forget(namespace)
+                    return False
+                contents = self._indexes.save(namespace, snapshot.contents)
+                if contents is None:
+                    return False
+                fresh: Snapshot | None = Snapshot(contents)
+                while fresh is not None:
+                    with entry.lock:
+                        missed = entry.missed
+                        if len(missed) <= FEW:
+                            fresh = _moved_on(fresh, missed)
+                            if fresh is not None:
+                                entry.snapshot = fresh
+                                entry.unkept -= unkept
+                            return fresh is not None
+                        entry.missed = []
+                    fresh = _moved_on(fresh, missed)
+                return False
+            finally:
+                with entry.lock:
+                    entry.missed = None
 
     def loaded(self) -> list[str]:
         """Names of the namespaces in memory, in order."""
@@ -95,8 +166,9 @@ class Namespaces:
     def _fill(self, namespace: str, entry: _Entry) -> None:
         try:
             for _ in range(LOADS):
-                snapshot = snapshot_from(self._load(namespace))
+                snapshot, unkept = self._read(namespace)
                 with entry.lock:
+                    entry.unkept = unkept
                     entry.snapshot = _moved_on(snapshot, entry.waiting)
                     if entry.snapshot is not None:
                         entry.waiting.clear()
@@ -105,6 +177,14 @@ class Namespaces:
         except BaseException:
             self.evict(namespace)
             raise
+
+    def _read(self, namespace: str) -> tuple[Snapshot, int]:
+        """The snapshot as of some moment after now, and how many of its memories are in no index file."""
+        found = self._indexes.load(namespace) if self._indexes is not None else None
+        if found is not None:
+            return found
+        snapshot = snapshot_from(self._load(namespace), self._source)
+        return snapshot, snapshot.live_count
 
 
 def _moved_on(snapshot: Snapshot, changes: list[Change]) -> Snapshot | None:

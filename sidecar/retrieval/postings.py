@@ -13,8 +13,9 @@ from sidecar.retrieval.table import Array
 
 Rows = NDArray[np.int32]
 
-PARTS = 1 << 18
-"""Keys that are packed at a time, so that packing a million memories takes little more room than the result."""
+PARTS = 1 << 13
+"""Keys that are packed at a time: few enough that nobody waits long for the interpreter, and that packing a million
+memories takes little more room than the result."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

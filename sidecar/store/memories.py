@@ -70,8 +70,8 @@ def upsert(
     """
     results: list[tuple[WriteOutcome, Memory]] = []
     changed: dict[int, Memory] = {}
+    replaced: list[Memory] = []
     created = 0
-    erased = False
     for memory_id, fields in patches:
         old = find(connection, namespace, memory_id)
         if memory_id in derived:
@@ -82,15 +82,16 @@ def upsert(
             created += 1
         else:
             outcome, memory = _overwrite(connection, old, fields, now)
-            erased = erased or outcome is WriteOutcome.UPDATED
+            if outcome is WriteOutcome.UPDATED:
+                replaced.append(old)
         if outcome is not WriteOutcome.UNCHANGED:
             changed[memory.key] = memory
         results.append((outcome, memory))
     if not changed:
         return Done((results, score_version(connection, namespace)))
     version = bump(connection, namespace, created=created, write_time=now)
-    change = Change(namespace, version, upserted=tuple(changed.values()))
-    return Done((results, version), change, erased)
+    change = Change(namespace, version, upserted=tuple(changed.values()), replaced=tuple(replaced))
+    return Done((results, version), change, erased=bool(replaced))
 
 
 def update(
@@ -110,7 +111,7 @@ def update(
     if outcome is WriteOutcome.UNCHANGED:
         return Done((memory, score_version(connection, namespace)))
     version = bump(connection, namespace, write_time=now)
-    return Done((memory, version), Change(namespace, version, upserted=(memory,)), erased=True)
+    return Done((memory, version), Change(namespace, version, upserted=(memory,), replaced=(old,)), erased=True)
 
 
 def delete(
@@ -121,21 +122,23 @@ def delete(
     Reports on them stay as history, and count for nothing that is alive.
     """
     found: dict[str, bool] = {}
-    keys: list[int] = []
+    gone: list[Memory] = []
     for memory_id in memory_ids:
-        row = connection.execute(
-            "DELETE FROM memories WHERE namespace = ? AND memory_id = ? RETURNING memory_key", (namespace, memory_id)
-        ).fetchone()
-        found[memory_id] = row is not None or found.get(memory_id, False)
-        if row is not None:
-            keys.append(row[0])
+        memory = find(connection, namespace, memory_id)
+        found[memory_id] = memory is not None or found.get(memory_id, False)
+        if memory is not None:
+            connection.execute("DELETE FROM memories WHERE memory_key = ?", (memory.key,))
+            gone.append(memory)
+    keys = [memory.key for memory in gone]
     for key in keys:
         for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"):
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
     if not keys:
         return Done((found, score_version(connection, namespace)))
     version = bump(connection, namespace, created=-len(keys), write_time=now)
-    return Done((found, version), Change(namespace, version, deleted_keys=tuple(keys)), erased=True)
+    return Done(
+        (found, version), Change(namespace, version, deleted_keys=tuple(keys), replaced=tuple(gone)), erased=True
+    )
 
 
 def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
@@ -254,9 +257,10 @@ def _insert(
     connection: sqlite3.Connection, namespace: str, memory_id: str, fields: Mapping[str, Any], now: Micros
 ) -> Memory:
     memory = Memory(id=memory_id, **{"create_time": now, "update_time": now, **fields})
-    key = connection.execute(INSERT_MEMORY, (*to_row(memory), namespace)).lastrowid
-    assert key is not None
-    return replace(memory, key=key)
+    row = to_row(memory)
+    key = connection.execute(INSERT_MEMORY, (*row, namespace)).lastrowid
+    # As it will be read, so that who hears of it now and who reads it later know the same memory.
+    return from_row((*row, key))
 
 
 def _overwrite(

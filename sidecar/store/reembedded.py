@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import Change
 from sidecar.errors import OverloadedError
-from sidecar.store import meta, snapshots
+from sidecar.store import indexes, meta, snapshots
 from sidecar.store.memories import bump
 from sidecar.store.rows import SELECT_MEMORY, from_row
 from sidecar.store.writer import Done
@@ -110,6 +110,7 @@ def switch(connection: sqlite3.Connection, target: str) -> bool:
         " (SELECT r.embedding FROM reembedded r WHERE r.memory_key = memories.memory_key)"
     )
     abandon(connection)
+    indexes.forget(connection)
     meta.put(connection, meta.EMBEDDER, target.encode())
     for namespace in snapshots.all_namespaces(connection):
         bump(connection, namespace)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sidecar.domain import Micros
 from sidecar.errors import BackupFailedError, FieldViolation, InvalidRequestError
-from sidecar.store import backup, meta
+from sidecar.store import backup, indexes, meta
 from sidecar.store.failures import translate
 from sidecar.store.files import StoreFiles, claim, sync_file, sync_folder
 from sidecar.store.readers import connect
@@ -72,6 +72,7 @@ def move_score_versions(connection: sqlite3.Connection, now: Micros) -> None:
     for table in ("namespaces", "purged_namespaces"):
         connection.execute(f"UPDATE {table} SET score_version = MAX(score_version, ?) + 1", (now,))
     meta.put(connection, meta.FIRST_SCORE_VERSION, str(now + 1).encode())
+    indexes.forget(connection)  # no index file is of this state
     connection.execute("COMMIT")
 
 

@@ -41,6 +41,8 @@ _COLUMNS = (
 UPDATE_TIME = _COLUMNS.index("update_time")
 
 SELECT_MEMORY = f"SELECT {', '.join(_COLUMNS)}, memory_key FROM memories"
+SELECT_TEXT = SELECT_MEMORY.replace(" embedding,", " NULL,")
+"""The same without the vectors."""
 INSERT_MEMORY = (
     f"INSERT INTO memories ({', '.join(_COLUMNS)}, namespace) VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})"
 )

@@ -355,7 +355,27 @@ _MODELS: Migration = (
     "ALTER TABLE packets ADD COLUMN shadow_contributions BLOB NOT NULL DEFAULT x''",
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS)
+# Files beside the database that hold the indexes of namespaces, '' while the first is being made; and the memories that
+# were written since, each with the score version of its last write.
+_INDEX_FILES: Migration = (
+    """
+    CREATE TABLE index_files (
+        namespace TEXT PRIMARY KEY,
+        file TEXT NOT NULL,
+        score_version INTEGER NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE changed_memories (
+        namespace TEXT NOT NULL,
+        memory_key INTEGER NOT NULL,
+        score_version INTEGER NOT NULL,
+        PRIMARY KEY (namespace, memory_key)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS, _INDEX_FILES)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

@@ -31,6 +31,7 @@ from sidecar.domain import (
 from sidecar.errors import OverloadedError, StoreUnavailableError
 from sidecar.store import (
     audit,
+    indexes,
     ingested,
     log,
     memories,
@@ -50,6 +51,7 @@ from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
+from sidecar.store.index_calls import IndexCalls
 from sidecar.store.opening import Opened, open_files
 from sidecar.store.readers import Readers
 from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
@@ -62,7 +64,7 @@ SETTLE_SECONDS = 10.0
 """How long `settle` tries while readers are in the way."""
 
 
-class Store:
+class Store(IndexCalls):
     """Everything that outlives the process."""
 
     def __init__(self, opened: Opened, sync: Callable[[int], None]) -> None:
@@ -75,7 +77,9 @@ class Store:
         self._backing_up = threading.Lock()
         self._opened = opened
         self._readers = Readers(opened.files.database)
-        self._writer = Writer(opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages)
+        self._writer = Writer(
+            opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages, indexes.note
+        )
 
     @classmethod
     def open(
@@ -119,6 +123,11 @@ class Store:
         A callback must not write to the store: it would wait for itself.
         """
         self._writer.subscribe(callback)
+
+    def forewarn(self, callback: Callable[[Sequence[Memory]], None]) -> None:
+        """Calls back on the writer thread before each commit that deletes or rewrites memories, with how they stood. A
+        purge says nothing. A callback must not write to the store."""
+        self._writer.forewarn(callback)
 
     def settle(self) -> None:
         """Returns once all of the log is in the database and deleted text is in no file.
@@ -228,7 +237,9 @@ class Store:
 
     def purge_namespace(self, namespace: str) -> tuple[int, int]:
         """Removes a namespace with memories, packets and reports. Returns how many memories and packets there were."""
-        return self._writer.submit(lambda db: memories.purge(db, namespace), durable=True, frees=True)
+        counts = self._writer.submit(lambda db: memories.purge(db, namespace), durable=True, frees=True)
+        self.sweep_indexes()
+        return counts
 
     def rate(
         self,
@@ -259,6 +270,11 @@ class Store:
         with self._readers.snapshot() as db:
             found = [memories.find(db, namespace, memory_id) for memory_id in memory_ids]
         return {memory.id: memory for memory in found if memory is not None}
+
+    def read(self, keys: Sequence[int]) -> list[Memory]:
+        """Those of the memories of these keys that are there, without their vectors."""
+        with self._readers.snapshot() as db:
+            return indexes.read(db, keys)
 
     def list_memories(self, namespace: str, after: str, limit: int) -> list[Memory]:
         """At most `limit` memories whose ids follow `after`, in the order of their ids' UTF-8 bytes."""

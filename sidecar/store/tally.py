@@ -102,6 +102,20 @@ def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]
     ).fetchall()
 
 
+def read_counts_of(connection: sqlite3.Connection, keys: Iterable[int]) -> list[Row]:
+    """The same of some memories, by their keys."""
+    return [
+        row
+        for key in keys
+        for row in connection.execute(
+            "SELECT a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions,"
+            " (SELECT MAX(s.last_use_time) FROM session_uses s WHERE s.memory_key = a.memory_key)"
+            " FROM agent_uses a WHERE a.memory_key = ?",
+            (key,),
+        )
+    ]
+
+
 def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCounts]:
     """The counts by memory key from the rows of `read_counts`, where an agent weighs so many sessions at most."""
     agents: dict[int, list[AgentUse]] = defaultdict(list)

@@ -17,11 +17,11 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sidecar.domain import Change
+from sidecar.domain import Change, Memory
 from sidecar.errors import StoreFullError, StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints
 from sidecar.store.failures import UnsyncedError, is_full, is_unsynced, translate
@@ -71,6 +71,11 @@ class Job(Generic[R]):
         """Does the work and keeps the result for the caller."""
         self.done = self.work(connection)
 
+    def changes(self) -> tuple[Change, ...]:
+        """What the work has changed."""
+        done = self.done
+        return () if done is None or done.change is None else (done.change, *done.more)
+
     def answer(self, error: Exception | None = None) -> None:
         """Lets the caller go on."""
         self._error = error
@@ -109,14 +114,22 @@ class Writer:
     """Runs jobs one group at a time on its own thread."""
 
     def __init__(
-        self, connection: sqlite3.Connection, checkpoints: Checkpoints, sync: Callable[[], None], max_pages: int
+        self,
+        connection: sqlite3.Connection,
+        checkpoints: Checkpoints,
+        sync: Callable[[], None],
+        max_pages: int,
+        note: Callable[[sqlite3.Connection, Change], None] = lambda connection, change: None,
     ) -> None:
-        """Takes the connection over. `max_pages` is the size at which growing jobs are refused."""
+        """Takes the connection over. `max_pages` is the size at which growing jobs are refused; `note` writes down what
+        a job changed, in its transaction."""
         self._connection = connection
+        self._note = note
         self._checkpoints = checkpoints
         self._max_pages = max_pages
         self._pages_allowed = 0
         self._subscribers: list[Callable[[Change], None]] = []
+        self._forewarned: list[Callable[[Sequence[Memory]], None]] = []
         self._broken: Exception | None = None
         self._full: Exception | None = None
         self._closed = False
@@ -144,6 +157,10 @@ class Writer:
         """Calls back on the thread that wrote, after each COMMIT, in commit order, before any waiter is answered. A
         callback must not write to the store: it would wait for itself."""
         self._subscribers.append(callback)
+
+    def forewarn(self, callback: Callable[[Sequence[Memory]], None]) -> None:
+        """Calls back on the writer thread before each COMMIT that deletes or rewrites memories, with how they stood."""
+        self._forewarned.append(callback)
 
     def submit(self, work: Work[R], *, durable: bool, frees: bool = False) -> R:
         """Runs the work in a transaction and returns its result once it is committed, and on the disk if `durable`.
@@ -276,6 +293,7 @@ class Writer:
                     refused.append((job, translate(error)))
                 else:
                     done.append(job)
+            self._forewarn(done)
             connection.execute("COMMIT")
         except (sqlite3.Error, _TransactionLostError) as error:
             self._lost(group, error)
@@ -310,6 +328,8 @@ class Writer:
         connection.execute("SAVEPOINT job")
         try:
             job.run(connection)
+            for change in job.changes():
+                self._note(connection, change)
             connection.execute("RELEASE job")
         except BaseException as error:
             # SQLite gives up the transaction in some cases of a full store; alone, a job that frees room gets some.
@@ -342,10 +362,15 @@ class Writer:
                 job.done.after()
             if job.done.erased:
                 self._checkpoints.text_was_deleted(time.monotonic())
-            if job.done.change is None:
-                continue
-            for change in (job.done.change, *job.done.more):
+            for change in job.changes():
                 self._tell(change)
+
+    def _forewarn(self, done: list[Job[Any]]) -> None:
+        for job in done:
+            for change in job.changes():
+                if change.replaced:
+                    for callback in self._forewarned:
+                        callback(change.replaced)
 
     def _tell(self, change: Change) -> None:
         for callback in self._subscribers:

@@ -1,0 +1,49 @@
+"""The thread that writes index files now and then, so that a start after a kill has little to read."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from sidecar.retrieval.namespaces import Namespaces
+
+FEWEST_MEMORIES = 2_000
+"""A smaller namespace is read from the store faster than anyone notices."""
+SHARE_UNKEPT = 0.1
+FEWEST_UNKEPT = 1_000
+"""A file is written anew when this share of its memories, and so many, were written since."""
+PERIOD = 5.0
+"""Seconds between two looks."""
+
+_log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Keeps the index files of all loaded namespaces nearly up to date, until it is closed."""
+
+    def __init__(self, namespaces: Namespaces, period: float = PERIOD) -> None:
+        self._namespaces = namespaces
+        self._period = period
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="index-keeper", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Brings the files up to date once more, and ends."""
+        self._closing.set()
+        self._thread.join()
+        self.look()
+
+    def look(self) -> None:
+        """Writes the files of the namespaces that need it. Never raises: files are no more than a help."""
+        for namespace, (unkept, living) in self._namespaces.unkept().items():
+            if living < FEWEST_MEMORIES or unkept < max(FEWEST_UNKEPT, SHARE_UNKEPT * living):
+                continue
+            try:
+                self._namespaces.keep(namespace)
+            except Exception as error:  # noqa: BLE001 - a full disk, a store that closes: the next start reads more
+                _log.warning("an index file could not be written, the next start takes longer: %s", error)
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._period):
+            self.look()
