@@ -33,39 +33,55 @@ class SessionUse:
 
     def as_agent(self) -> AgentUse:
         """What it adds to its agent's sums."""
-        return AgentUse(self.used, self.seen, int(self.last_use_time is not None), int(self.seen > 0))
+        return AgentUse(
+            self.used, self.seen, int(self.last_use_time is not None), int(self.seen > 0), self.last_use_time
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class AgentUse:
-    """Sums of one memory over one agent's sessions. `used` and `seen` are in millionths."""
+    """Sums of one memory over one agent's sessions, and its last use. `used` and `seen` are in millionths."""
 
     used: int = 0
     seen: int = 0
     use_sessions: int = 0
     reported_sessions: int = 0
+    last_use_time: Micros | None = None
 
-    def plus(self, other: AgentUse, sign: int = 1) -> AgentUse:
-        """The sums with another's added, or taken away with sign -1."""
+    def plus(self, other: AgentUse) -> AgentUse:
+        """The sums with another's added."""
         return AgentUse(
-            self.used + sign * other.used,
-            self.seen + sign * other.seen,
-            self.use_sessions + sign * other.use_sessions,
-            self.reported_sessions + sign * other.reported_sessions,
+            self.used + other.used,
+            self.seen + other.seen,
+            self.use_sessions + other.use_sessions,
+            self.reported_sessions + other.reported_sessions,
+            later(self.last_use_time, other.last_use_time),
+        )
+
+    def less(self, other: AgentUse, last_use_time: Micros | None) -> AgentUse:
+        """The sums with another's taken away; `last_use_time` is that of what is left."""
+        return AgentUse(
+            self.used - other.used,
+            self.seen - other.seen,
+            self.use_sessions - other.use_sessions,
+            self.reported_sessions - other.reported_sessions,
+            last_use_time,
         )
 
 
-def total(agents: Iterable[AgentUse], last_use_time: Micros | None, agent_sessions: int = AGENT_SESSIONS) -> UseCounts:
+def total(agents: Iterable[AgentUse], agent_sessions: int = AGENT_SESSIONS) -> UseCounts:
     """The counts of one memory over all agents; 0 <= used <= seen. In whatever order the agents come."""
     most = agent_sessions * MILLION
     used: list[float] = []
     seen: list[float] = []
     use_sessions = reported_sessions = 0
+    last_use_time: Micros | None = None
     for agent in agents:
         used.append(agent.used if agent.seen <= most else agent.used * most / agent.seen)
         seen.append(min(agent.seen, most))
         use_sessions += agent.use_sessions
         reported_sessions += agent.reported_sessions
+        last_use_time = later(last_use_time, agent.last_use_time)
     return UseCounts(fsum(used) / MILLION, fsum(seen) / MILLION, use_sessions, reported_sessions, last_use_time)
 
 

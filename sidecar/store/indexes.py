@@ -10,6 +10,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sidecar.domain import Change, IndexedState, Memory, UseCounts
 from sidecar.store import memories, meta, tally
 from sidecar.store.rows import SELECT_MEMORY, SELECT_TEXT, from_row
@@ -57,11 +59,12 @@ def note(connection: sqlite3.Connection, change: Change) -> None:
     known = connection.execute("SELECT 1 FROM index_files WHERE namespace = ?", (change.namespace,)).fetchone()
     if known is None:
         return
-    keys = {memory.key for memory in change.upserted}
-    keys.update(change.deleted_keys, change.uses, change.ratings, change.importance_uses)
-    connection.executemany(
-        "INSERT OR REPLACE INTO changed_memories (namespace, memory_key, score_version) VALUES (?, ?, ?)",
-        [(change.namespace, key, change.score_version) for key in keys],
+    keys = [memory.key for memory in change.upserted]
+    for touched in (change.deleted_keys, change.uses, change.ratings, change.importance_uses):
+        keys.extend(touched)
+    connection.execute(
+        "INSERT INTO changed_memories (namespace, score_version, memory_keys) VALUES (?, ?, ?)",
+        (change.namespace, change.score_version, np.array(keys, "<i8").tobytes()),
     )
 
 
@@ -72,12 +75,12 @@ def state(connection: sqlite3.Connection, namespace: str) -> IndexedState | None
         return None
     file, index_version = found
     rows = connection.execute(
-        "SELECT memory_key FROM changed_memories WHERE namespace = ? AND score_version > ?", (namespace, index_version)
+        "SELECT memory_keys FROM changed_memories WHERE namespace = ? AND score_version > ?", (namespace, index_version)
     ).fetchall()
-    keys = [key for (key,) in rows]
+    keys: list[int] = np.unique(np.frombuffer(b"".join(blob for (blob,) in rows), "<i8")).tolist()
     written = read(connection, keys, with_vectors=True)
     alive = {memory.key for memory in written}
-    uses = tally.build_counts(tally.read_counts_of(connection, sorted(alive)), meta.agent_sessions(connection))
+    uses = tally.build_counts(tally.read_counts_of(connection, list(alive)), meta.agent_sessions(connection))
     change = Change(
         namespace,
         memories.score_version(connection, namespace),

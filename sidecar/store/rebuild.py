@@ -41,9 +41,9 @@ _SESSIONS = """
 
 _AGENTS = """
     INSERT INTO temp.agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,
-        reported_sessions)
+        reported_sessions, last_use_time)
     SELECT memory_key, agent_id, SUM(used_millionths), SUM(seen_millionths), COUNT(last_use_time),
-        SUM(seen_millionths > 0)
+        SUM(seen_millionths > 0), MAX(last_use_time)
     FROM temp.session_uses GROUP BY memory_key, agent_id
 """
 

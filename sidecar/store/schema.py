@@ -355,8 +355,8 @@ _MODELS: Migration = (
     "ALTER TABLE packets ADD COLUMN shadow_contributions BLOB NOT NULL DEFAULT x''",
 )
 
-# Files beside the database that hold the indexes of namespaces, '' while the first is being made; and the memories that
-# were written since, each with the score version of its last write.
+# Files beside the database that hold the indexes of namespaces, '' while the first is being made; and the keys of the
+# memories that each change since has touched (little-endian int64), appended, so that a change costs one page.
 _INDEX_FILES: Migration = (
     """
     CREATE TABLE index_files (
@@ -368,14 +368,26 @@ _INDEX_FILES: Migration = (
     """
     CREATE TABLE changed_memories (
         namespace TEXT NOT NULL,
-        memory_key INTEGER NOT NULL,
         score_version INTEGER NOT NULL,
-        PRIMARY KEY (namespace, memory_key)
+        memory_keys BLOB NOT NULL,
+        PRIMARY KEY (namespace, score_version)
     ) WITHOUT ROWID
     """,
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS, _INDEX_FILES)
+# The last use of a memory by agent, so that a report need not keep an index of all uses by time.
+_LAST_USES: Migration = (
+    "ALTER TABLE agent_uses ADD COLUMN last_use_time INTEGER",
+    """
+    UPDATE agent_uses SET last_use_time = (
+        SELECT MAX(s.last_use_time) FROM session_uses s
+        WHERE s.memory_key = agent_uses.memory_key AND s.agent_id = agent_uses.agent_id
+    )
+    """,
+    "DROP INDEX session_uses_by_time",
+)
+
+MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS, _INDEX_FILES, _LAST_USES)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 

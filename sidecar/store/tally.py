@@ -16,6 +16,9 @@ _REPORT = (
     "r.report_key, r.packet_key, r.report_id, r.channel, r.complete, r.confidence, r.sequence, r.report_time,"
     " r.receive_time, r.shown_all"
 )
+_SUMS = "a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions, a.last_use_time"
+AT_ONCE = 500
+"""Keys that one statement asks for at most."""
 _WORD = "w.report_key, w.word, w.memory_id"
 
 INSERT_WORD = (
@@ -38,13 +41,13 @@ def recount(
     connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet_key,))
     connection.executemany(INSERT_WORD, word_rows(packet_key, memory_keys, merged))
     after = {memory_keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
-    counts: dict[int, UseCounts] = {}
-    for key in memory_keys.values():
-        old, new = before.get(key, SessionUse()), after.get(key, SessionUse())
-        changes = old != new and _lives(connection, key)
-        if changes and _move(connection, namespace, session_key, key, old, new):
-            counts[key] = _counts(connection, key)
-    return counts
+    nothing = SessionUse()
+    moved = {key: (before.get(key, nothing), after.get(key, nothing)) for key in memory_keys.values()}
+    changed = [key for key, (old, new) in moved.items() if old != new and key > 0]
+    alive = [
+        key for (key,) in _of_keys(connection, "SELECT memory_key FROM memories WHERE memory_key IN ({})", changed)
+    ]
+    return _move(connection, namespace, session_key, {key: moved[key] for key in alive})
 
 
 def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -> dict[int, UseCounts]:
@@ -83,102 +86,119 @@ def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -
         sessions[key, session_key] = sessions[key, session_key].with_packet(*pair)
     agent_of = {key: _session_agent(connection, namespace, key) for key in {place[1] for place in sessions}}
     agents: dict[int, dict[str, AgentUse]] = defaultdict(lambda: defaultdict(AgentUse))
-    last_use: dict[int, Micros | None] = {}
     for (key, session_key), use in sessions.items():
         agent_id = agent_of[session_key]
         agents[key][agent_id] = agents[key][agent_id].plus(use.as_agent())
-        last_use[key] = later(last_use.get(key), use.last_use_time)
     most = meta.agent_sessions(connection)
-    return {key: total(of_memory.values(), last_use[key], most) for key, of_memory in agents.items()}
+    return {key: total(of_memory.values(), most) for key, of_memory in agents.items()}
 
 
 def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]:
-    """The kept sums of a namespace: memory key, used, seen, use and reported sessions by agent, and the last use."""
+    """The kept sums of a namespace: memory key, then used, seen, use and reported sessions and last use by agent."""
     return connection.execute(
-        "SELECT a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions,"
-        " (SELECT MAX(s.last_use_time) FROM session_uses s WHERE s.memory_key = a.memory_key)"
-        " FROM memories m JOIN agent_uses a ON a.memory_key = m.memory_key WHERE m.namespace = ?",
+        f"SELECT {_SUMS} FROM memories m JOIN agent_uses a ON a.memory_key = m.memory_key WHERE m.namespace = ?",
         (namespace,),
     ).fetchall()
 
 
-def read_counts_of(connection: sqlite3.Connection, keys: Iterable[int]) -> list[Row]:
+def read_counts_of(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
     """The same of some memories, by their keys."""
-    return [
-        row
-        for key in keys
-        for row in connection.execute(
-            "SELECT a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions,"
-            " (SELECT MAX(s.last_use_time) FROM session_uses s WHERE s.memory_key = a.memory_key)"
-            " FROM agent_uses a WHERE a.memory_key = ?",
-            (key,),
-        )
-    ]
+    return _of_keys(connection, f"SELECT {_SUMS} FROM agent_uses a WHERE a.memory_key IN ({{}})", keys)
 
 
 def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCounts]:
     """The counts by memory key from the rows of `read_counts`, where an agent weighs so many sessions at most."""
     agents: dict[int, list[AgentUse]] = defaultdict(list)
-    last_use: dict[int, Micros | None] = {}
-    for key, *sums, last_use_time in rows:
+    for key, *sums in rows:
         agents[key].append(AgentUse(*sums))
-        last_use[key] = last_use_time
-    return {key: total(of_memory, last_use[key], agent_sessions) for key, of_memory in agents.items()}
+    return {key: total(of_memory, agent_sessions) for key, of_memory in agents.items()}
 
 
 def _move(
     connection: sqlite3.Connection,
     namespace: str,
     session_key: str,
-    key: int,
-    old: SessionUse,
-    new: SessionUse,
-) -> bool:
-    """Moves a memory's session and agent sums from a packet's old pair to its new one. True if they changed."""
-    row = connection.execute(
-        "SELECT used_millionths, seen_millionths, last_use_time, agent_id FROM session_uses WHERE memory_key = ?"
-        " AND session_key = ?",
-        (key, session_key),
-    ).fetchone()
-    was = SessionUse() if row is None else SessionUse(*row[:3])
-    if old.with_packet(new.used, new.seen, new.last_use_time) == new:
-        now = was.with_packet(new.used, new.seen, new.last_use_time)
-    else:  # something was taken back: only now look at the session's other packets
-        now = _session_use(connection, namespace, session_key, key)
-    if now == was:
-        return False
-    agent_id = _session_agent(connection, namespace, session_key) if row is None else row[3]
-    if now == SessionUse():
-        connection.execute("DELETE FROM session_uses WHERE memory_key = ? AND session_key = ?", (key, session_key))
-    else:
-        connection.execute(
-            "INSERT OR REPLACE INTO session_uses (memory_key, session_key, agent_id, used_millionths,"
-            " seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?)",
-            (key, session_key, agent_id, now.used, now.seen, now.last_use_time),
+    moved: Mapping[int, tuple[SessionUse, SessionUse]],
+) -> dict[int, UseCounts]:
+    """Moves the session's and the agents' sums of memories from a packet's old pairs to its new ones. Returns the new
+    counts of those that changed. All that a report touches is read at once, and written at once."""
+    keys = list(moved)
+    sessions: dict[int, tuple[SessionUse, str]] = {
+        key: (SessionUse(*sums), agent_id)
+        for key, agent_id, *sums in _of_keys(
+            connection,
+            "SELECT memory_key, agent_id, used_millionths, seen_millionths, last_use_time FROM session_uses"
+            " WHERE memory_key IN ({}) AND session_key = ?",
+            keys,
+            session_key,
         )
-    row = connection.execute(
-        "SELECT used_millionths, seen_millionths, use_sessions, reported_sessions FROM agent_uses"
-        " WHERE memory_key = ? AND agent_id = ?",
-        (key, agent_id),
-    ).fetchone()
-    sums = (AgentUse() if row is None else AgentUse(*row)).plus(was.as_agent(), -1).plus(now.as_agent())
-    connection.execute(
-        "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
-        " reported_sessions) VALUES (?, ?, ?, ?, ?, ?)",
-        (key, agent_id, sums.used, sums.seen, sums.use_sessions, sums.reported_sessions),
+    }
+    agents: dict[int, dict[str, AgentUse]] = defaultdict(dict)
+    for agent_id, key, *sums in _of_keys(
+        connection, f"SELECT a.agent_id, {_SUMS} FROM agent_uses a WHERE a.memory_key IN ({{}})", keys
+    ):
+        agents[key][agent_id] = AgentUse(*sums)
+    own_agent: str | None = None
+    gone: list[Row] = []
+    session_rows: list[Row] = []
+    agent_rows: list[Row] = []
+    counts: dict[int, UseCounts] = {}
+    most = meta.agent_sessions(connection)
+    for key, (old, new) in moved.items():
+        was, known_agent = sessions.get(key, (SessionUse(), None))
+        if old.with_packet(new.used, new.seen, new.last_use_time) == new:
+            now = was.with_packet(new.used, new.seen, new.last_use_time)
+        else:  # something was taken back: only now look at the session's other packets
+            now = _session_use(connection, namespace, session_key, key)
+        if now == was:
+            continue
+        if known_agent is None and own_agent is None:
+            own_agent = _session_agent(connection, namespace, session_key)
+        agent_id = own_agent if known_agent is None else known_agent
+        assert agent_id is not None
+        if now == SessionUse():
+            gone.append((key, session_key))
+        else:
+            session_rows.append((key, session_key, agent_id, now.used, now.seen, now.last_use_time))
+        agent = agents[key].get(agent_id, AgentUse())
+        last_use_time = agent.last_use_time
+        if was.last_use_time is not None and later(now.last_use_time, was.last_use_time) != now.last_use_time:
+            last_use_time = _last_use(connection, key, agent_id, session_key)
+        agents[key][agent_id] = agent = agent.less(was.as_agent(), last_use_time).plus(now.as_agent())
+        agent_rows.append(
+            (key, agent_id, agent.used, agent.seen, agent.use_sessions, agent.reported_sessions, agent.last_use_time)
+        )
+        counts[key] = total(agents[key].values(), most)
+    connection.executemany("DELETE FROM session_uses WHERE memory_key = ? AND session_key = ?", gone)
+    connection.executemany(
+        "INSERT OR REPLACE INTO session_uses (memory_key, session_key, agent_id, used_millionths, seen_millionths,"
+        " last_use_time) VALUES (?, ?, ?, ?, ?, ?)",
+        session_rows,
     )
-    return True
+    connection.executemany(
+        "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
+        " reported_sessions, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        agent_rows,
+    )
+    return counts
 
 
-def _counts(connection: sqlite3.Connection, key: int) -> UseCounts:
-    rows = connection.execute(
-        "SELECT used_millionths, seen_millionths, use_sessions, reported_sessions FROM agent_uses WHERE memory_key = ?",
-        (key,),
-    ).fetchall()
-    (last_use_time,) = connection.execute(
-        "SELECT MAX(last_use_time) FROM session_uses WHERE memory_key = ?", (key,)
+def _last_use(connection: sqlite3.Connection, key: int, agent_id: str, but_session: str) -> Micros | None:
+    """When an agent's sessions other than one used a memory last."""
+    (found,) = connection.execute(
+        "SELECT MAX(last_use_time) FROM session_uses WHERE memory_key = ? AND agent_id = ? AND session_key != ?",
+        (key, agent_id, but_session),
     ).fetchone()
-    return total((AgentUse(*row) for row in rows), last_use_time, meta.agent_sessions(connection))
+    return None if found is None else int(found)
+
+
+def _of_keys(connection: sqlite3.Connection, select: str, keys: Sequence[int], *more: object) -> list[Row]:
+    """The rows of a select for keys, whose place is marked by {}."""
+    found: list[Row] = []
+    for first in range(0, len(keys), AT_ONCE):
+        some = keys[first : first + AT_ONCE]
+        found += connection.execute(select.format(", ".join("?" * len(some))), (*some, *more)).fetchall()
+    return found
 
 
 def _session_use(connection: sqlite3.Connection, namespace: str, session_key: str, key: int) -> SessionUse:
@@ -284,9 +304,3 @@ def _build(reports: Sequence[Row], words: Sequence[Row]) -> dict[int, list[Repor
         )
         built[packet_key].append(report)
     return built
-
-
-def _lives(connection: sqlite3.Connection, key: int) -> bool:
-    return key > 0 and (
-        connection.execute("SELECT 1 FROM memories WHERE memory_key = ?", (key,)).fetchone() is not None
-    )

@@ -25,7 +25,7 @@ from sidecar.domain import Change, Memory
 from sidecar.errors import StoreFullError, StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints
 from sidecar.store.failures import UnsyncedError, is_full, is_unsynced, translate
-from sidecar.store.syncer import Syncer, Waiter
+from sidecar.store.syncer import Syncer
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -88,6 +88,27 @@ class Job(Generic[R]):
             raise self._error
         assert self.done is not None
         return self.done.value
+
+
+class _Told:
+    """Durable jobs of one group, which are answered once subscribers have heard of them."""
+
+    __slots__ = ("_jobs", "_told")
+
+    def __init__(self, jobs: Sequence[Job[Any]]) -> None:
+        self._jobs = jobs
+        self._told = threading.Lock()
+        self._told.acquire()
+
+    def release(self) -> None:
+        """Subscribers have heard."""
+        self._told.release()
+
+    def answer(self, error: Exception | None = None) -> None:
+        """Lets the callers go on, as soon as subscribers have heard."""
+        self._told.acquire()
+        for job in self._jobs:
+            job.answer(error)
 
 
 class _Settle:
@@ -302,15 +323,18 @@ class Writer:
             self._full = None
         for job, why in refused:
             job.answer(why)
-        self._publish(done)
-        durable: list[Waiter] = []
-        for job in done:
-            if job.durable:
-                durable.append(job)
-            else:
-                job.answer()
+        # The disk starts while subscribers hear of it; who waits is answered when both are done.
+        durable = [job for job in done if job.durable]
+        told = _Told(durable)
         if durable:
-            self._syncer.add(durable)
+            self._syncer.add([told])
+        try:
+            self._publish(done)
+        finally:
+            told.release()
+        for job in done:
+            if not job.durable:
+                job.answer()
 
     def _without_growing(self, group: list[Job[Any]]) -> list[Job[Any]]:
         """Refuses the jobs for which the log has no room left, and returns the others."""

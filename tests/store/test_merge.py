@@ -237,7 +237,7 @@ def use_rate(sessions: dict[str, SessionUse], agent_of: dict[str, str]) -> float
     agents: dict[str, AgentUse] = {}
     for session, use in sessions.items():
         agents[agent_of[session]] = agents.get(agent_of[session], AgentUse()).plus(use.as_agent())
-    counts = total(agents.values(), None)
+    counts = total(agents.values())
     assert 0 <= counts.used <= counts.seen
     return (counts.used + KAPPA * MU) / (counts.seen + KAPPA)
 
@@ -303,8 +303,8 @@ def test_many_uses_in_one_session_never_beat_one_in_each_of_many(uses: int, agen
 def test_one_agent_weighs_at_most_twenty_sessions() -> None:
     """An agent's further sessions move its rate, but not the weight of its word; all its sessions are still counted."""
     loud = AgentUse(used=90 * MILLION, seen=100 * MILLION, use_sessions=90, reported_sessions=100)
-    other = AgentUse(used=0, seen=10 * MILLION, use_sessions=0, reported_sessions=10)
-    counts = total([loud, other], 5)
+    other = AgentUse(used=0, seen=10 * MILLION, use_sessions=0, reported_sessions=10, last_use_time=5)
+    counts = total([loud, other])
     assert (counts.used, counts.seen) == (18.0, 30.0)
     assert (counts.use_sessions, counts.reported_sessions, counts.last_use_time) == (90, 110, 5)
 
@@ -313,6 +313,6 @@ def test_one_agent_weighs_at_most_twenty_sessions() -> None:
 def test_the_order_of_agents_changes_no_bit(sums: list[tuple[int, int]], random: Random) -> None:
     """The counts are the same to the last bit in whatever order the sums are read."""
     agents = [AgentUse(min(one) * 333_333, max(one) * 777_777, 1, 1) for one in sums]
-    expected = total(agents, None)
+    expected = total(agents)
     random.shuffle(agents)
-    assert total(agents, None) == expected
+    assert total(agents) == expected
