@@ -387,7 +387,13 @@ _LAST_USES: Migration = (
     "DROP INDEX session_uses_by_time",
 )
 
-MIGRATIONS: Sequence[Migration] = ((*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED), _KINDS, _MODELS, _INDEX_FILES, _LAST_USES)
+MIGRATIONS: Sequence[Migration] = (
+    (*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),
+    _KINDS,
+    _MODELS,
+    _INDEX_FILES,
+    _LAST_USES,
+)
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 
 
