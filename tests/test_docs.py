@@ -27,6 +27,7 @@ from sidecar.cli.serve import exit_code
 from sidecar.config import FIELDS
 from sidecar.rpc.status import status_of
 from sidecar.store.check import Fault
+from tests.weights.making import make_artifact
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
@@ -211,6 +212,7 @@ def test_what_a_page_tells_you_to_type_works(name: str) -> None:
         for file, text in FILES.items():
             (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text, encoding="utf-8")
+        make_artifact(folder / "model")
         with connection.client() as client:
             client.upsert("default", [{"id": f"m{n}", "content": f"memory {n} of deploys"} for n in range(1, 9)])
             packet = client.rank("default", "deploys", max_items=3).packet_id

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import os
 import signal
 import sqlite3
@@ -248,6 +250,25 @@ def test_a_request_may_name_a_model_of_the_registry(running_server: Running, tmp
     assert unknown.value.reason == "UNKNOWN_WEIGHTS"
 
 
+@pytest.mark.parametrize("table", [LINEAR, CURVES], ids=["linear", "curves"])
+def test_the_score_shown_by_learned_weights_is_the_one_sorted_by(
+    running_server: Running, tmp_path: Path, table: dict[str, Any]
+) -> None:
+    """In both forms the ranked segment descends by the score shown, which is the sum, left to right, of the
+    contributions shown."""
+    client = running_server.client
+    stock(client, count=12)
+    client.upsert("n", [{"id": f"o{n}", "content": f"Lunch on day {n} is soup number {n}."} for n in range(12)])
+    client.load_model(archive=make_artifact(tmp_path / "model", table).archive)
+    packet = client.rank("n", TASK, max_items=20, reserved_slots=0)
+    scores = [item.score for item in packet.items]
+    assert len(scores) == 20
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) > 1
+    for item in packet.items:
+        assert functools.reduce(operator.add, item.contributions, 0.0) == item.score
+
+
 def test_a_shadow_scores_beside_and_changes_nothing(tmp_path: Path) -> None:
     """Answers are the same with it and without; the log has its scores and contributions for items and pool, as the
     model itself would have scored them, and an export carries them bit for bit."""
@@ -316,6 +337,23 @@ def test_a_canary_serves_its_share_of_sessions(tmp_path: Path) -> None:
         assert client.rank("n", TASK).score_version == first + 2
         assert {client.rank("n", TASK, session_id=each).model_version for each in of_session} == {"default"}
         assert client.status().canary_version == ""
+
+
+def test_an_audit_tells_the_models_apart(running_server: Running, tmp_path: Path) -> None:
+    """Packets, the share reported on and the share used stand there for each model that scored."""
+    client = running_server.client
+    stock(client)
+    model = make_artifact(tmp_path / "model")
+    for used in (1, 2):
+        packet = client.rank("n", TASK, max_items=4, reserved_slots=0)
+        client.report_use(packet.packet_id, [item.memory.id for item in packet.items[:used]])
+        client.rank("n", TASK)
+        client.load_model(archive=model.archive)
+    figures = {(each.name, each.about): each.value for each in client.audit().figures}
+    for version, share in (("default", 0.25), (model.version, 0.5)):
+        assert figures["packets_by_model", version] == 2
+        assert figures["packets_with_feedback_by_model", version] == 0.5
+        assert figures["used_by_model", version] == share
 
 
 def test_a_canary_that_is_promoted_is_a_canary_no_more(running_server: Running, tmp_path: Path) -> None:

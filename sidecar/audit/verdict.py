@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
 
-from sidecar.store.audit import AuditNumbers, ClientNumbers, ServedMemory
+from sidecar.store.audit import AuditNumbers, ClientNumbers, ModelNumbers, ServedMemory
 from sidecar.store.audit_sql import MOST_COMPARED, MOST_SERVED
 
 FEW_PACKETS = 20
@@ -78,7 +78,7 @@ def judge(numbers: AuditNumbers, min_reported_sessions: int) -> Audit:
     """Judges the numbers."""
     figures = [*_whole(numbers), *_reserve_figures(numbers, min_reported_sessions)]
     value = {figure.name: figure.value for figure in figures}
-    figures += [*_by(numbers.clients), *_memories(numbers.served)]
+    figures += [*_by(numbers.clients), *_models(numbers.models), *_memories(numbers.served)]
     tests: tuple[tuple[Verdict, Callable[[AuditNumbers, dict[str, float]], str]], ...] = (
         (Verdict.STARVING, _starving),
         (Verdict.POSITION_BIAS, _position_bias),
@@ -181,6 +181,18 @@ def _by(clients: Iterable[ClientNumbers]) -> list[Figure]:
     for (kind, about), count in sorted(packets.items(), key=lambda each: (each[0][0], -each[1], each[0][1])):
         figures.append(Figure(f"packets_by_{kind}", count, about))
         figures.append(Figure(f"packets_with_feedback_by_{kind}", reported[kind, about] / count, about))
+    return figures
+
+
+def _models(models: Sequence[ModelNumbers]) -> list[Figure]:
+    """Packets by the model that scored them, the share that was reported on, and the share of what explicit reports
+    spoke of that was used. Sessions decide who meets a canary, so these can be compared."""
+    figures = []
+    for each in models:
+        figures.append(Figure("packets_by_model", each.packets, each.version))
+        figures.append(Figure("packets_with_feedback_by_model", each.reported / each.packets, each.version))
+        if each.judged:
+            figures.append(Figure("used_by_model", each.used / each.judged, each.version))
     return figures
 
 

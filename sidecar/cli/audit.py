@@ -22,7 +22,7 @@ CODES = {
     "stale_cache": ExitCode.STALE_CACHE,
 }
 MOST_SHOWN = 10
-BY = ("namespace", "agent", "surface")
+BY = ("namespace", "agent", "surface", "model")
 
 
 @click.command(
@@ -92,13 +92,18 @@ def _show(response: Any) -> None:
         packets, heard = figures[f"packets_by_{kind}"], figures[f"packets_with_feedback_by_{kind}"]
         if packets:
             click.echo()
+            used = figures.get(f"used_by_{kind}")
+            titles = ["packets", "with feedback", *(["used"] if used else [])]
             rows = [
-                [about or "(none)", _number(count), _number(heard[about])]
+                [
+                    about or "(none)",
+                    _number(count),
+                    _number(heard[about]),
+                    *([_number(used.get(about))] if used else []),
+                ]
                 for about, count in list(packets.items())[:MOST_SHOWN]
             ]
-            screen.table(
-                [Column(kind), Column("packets", is_number=True), Column("with feedback", is_number=True)], rows
-            )
+            screen.table([Column(kind), *(Column(title, is_number=True) for title in titles)], rows)
 
 
 def _show_memories(figures: dict[str, dict[str, float]]) -> None:

@@ -15,6 +15,9 @@ from sidecar.cli.failures import ExitCode, Failure
 from sidecar.config import resolve
 from sidecar.errors import (
     InvalidRequestError,
+    ModelGatedError,
+    ModelRefusedError,
+    NotFoundError,
     RankerError,
     SettingsError,
     StoreDamagedError,
@@ -64,5 +67,11 @@ def _exit_code(error: RankerError) -> ExitCode:
             return ExitCode.TAKEN
         case StoreDamagedError():
             return ExitCode.DAMAGED
+        case ModelRefusedError():
+            return ExitCode.REFUSED
+        case ModelGatedError():
+            return ExitCode.GATED
+        case NotFoundError():
+            return ExitCode.NOT_FOUND
         case _:
             return ExitCode.ERROR

@@ -61,23 +61,32 @@ class ModelAdmin(admin_pb2_grpc.AdminServiceServicer):
         self, request: admin_pb2.LoadModelRequest, context: grpc.ServicerContext
     ) -> admin_pb2.LoadModelResponse:
         """All of it or nothing."""
-        wanted = read_promotion(request)
-        if request.version:
-            model, checks = self._models.give_role(request.version, wanted)
-        else:
-            model, checks = self._models.load(lambda: _files(request), wanted)
-        return admin_pb2.LoadModelResponse(model=write_model(model), checks=checks)
+        return load(self._models, request)
 
     def RollbackModel(
         self, request: admin_pb2.RollbackModelRequest, context: grpc.ServicerContext
     ) -> admin_pb2.RollbackModelResponse:
         """One event in the history."""
-        bad = Violations()
-        check_text(bad, "version", request.version, 0, VERSION_BYTES)
-        check_text(bad, "reason", request.reason, 0, REASON_BYTES)
-        bad.raise_if_any()
-        model = self._models.rollback(request.version, request.reason)
-        return admin_pb2.RollbackModelResponse(model=write_model(model))
+        return roll_back(self._models, request)
+
+
+def load(models: Models, request: admin_pb2.LoadModelRequest) -> admin_pb2.LoadModelResponse:
+    """What LoadModel does, also where no server runs."""
+    wanted = read_promotion(request)
+    if request.version:
+        model, checks = models.give_role(request.version, wanted)
+    else:
+        model, checks = models.load(lambda: _files(request), wanted)
+    return admin_pb2.LoadModelResponse(model=write_model(model), checks=checks)
+
+
+def roll_back(models: Models, request: admin_pb2.RollbackModelRequest) -> admin_pb2.RollbackModelResponse:
+    """What RollbackModel does, also where no server runs."""
+    bad = Violations()
+    check_text(bad, "version", request.version, 0, VERSION_BYTES)
+    check_text(bad, "reason", request.reason, 0, REASON_BYTES)
+    bad.raise_if_any()
+    return admin_pb2.RollbackModelResponse(model=write_model(models.rollback(request.version, request.reason)))
 
 
 def read_promotion(request: admin_pb2.LoadModelRequest) -> Promotion:

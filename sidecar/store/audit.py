@@ -64,6 +64,18 @@ class ReserveNumbers:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelNumbers:
+    """The packets that a model or a preset scored, how many were reported on, and the memories in them that explicit
+    reports spoke of and said were used."""
+
+    version: str
+    packets: int
+    reported: int
+    judged: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
 class AuditNumbers:
     """Everything an audit goes by.
 
@@ -90,6 +102,7 @@ class AuditNumbers:
     reserve: ReserveNumbers
     slot_budget: int | None
     too_large: int
+    models: tuple[ModelNumbers, ...] = ()
 
 
 def read(connection: sqlite3.Connection, scope: Scope, min_reported_sessions: int) -> AuditNumbers:
@@ -131,6 +144,7 @@ def read(connection: sqlite3.Connection, scope: Scope, min_reported_sessions: in
         used_memories=used_memories,
         served=_served(connection, scope),
         clients=tuple(ClientNumbers(*row) for row in connection.execute(clients.sqlite)),
+        models=tuple(ModelNumbers(*row) for row in connection.execute(audit_sql.of_models(scope))),
         new_memories=new_memories,
         reserve=_reserve(connection, scope),
         slot_budget=slot_budget,

@@ -145,6 +145,21 @@ GROUP BY p.namespace, p.agent_id, p.surface
 ORDER BY packets DESC, p.namespace, p.agent_id, p.surface"""
 
 
+def of_models(scope: Scope) -> str:
+    """SQL: packets by the model that scored them, how many were reported on, and the memories in them that explicit
+    reports spoke of and said were used."""
+    return f"""\
+SELECT p.model_version, COUNT(*) AS packets,
+  SUM(CASE WHEN EXISTS (SELECT 1 FROM reports r WHERE r.packet_key = p.packet_key
+    AND r.channel IN ('explicit', 'inferred')) THEN 1 ELSE 0 END) AS reported,
+  COALESCE(SUM(u.judged), 0) AS judged, COALESCE(SUM(u.used), 0) AS used
+FROM packets p LEFT JOIN (SELECT packet_key, COUNT(*) AS judged, SUM(used) AS used FROM packet_uses
+  WHERE channel = 'explicit' GROUP BY packet_key) u ON u.packet_key = p.packet_key
+WHERE {scope.of_packets("p")}
+GROUP BY p.model_version
+ORDER BY packets DESC, p.model_version"""
+
+
 def _both(sqlite: str) -> tuple[str, str]:
     """PostgreSQL's REAL has four bytes; nothing else differs, as the schema keeps to what both know."""
     return sqlite, sqlite.replace(" AS REAL)", " AS DOUBLE PRECISION)")

@@ -159,7 +159,7 @@ def verify(files: Mapping[str, bytes]) -> Artifact:
         f"manifest: format {FORMAT}, {form}, made from data until {provenance.create_time}",
         f"hashes: {len(manifest['files'])} files are as they were written",
         f"feature schema: {SCHEMA_HASH}, {len(FEATURE_NAMES)} features",
-        f"bounds: scores stay in [0, 1]; {len(namespaces)} namespaces have weights of their own",
+        f"bounds: scores stay in [0, 1]; namespaces with weights of their own: {len(namespaces)}",
         f"golden rows: {len(rows)} are scored here as where they were made, to the last bit",
     )
     return Artifact(version, form, provenance, weights, namespaces, dict(files), checks)

@@ -15,6 +15,8 @@ from sidecar.weights.artifact import Provenance
 SETTINGS = ""
 """The version that stands for the weights of the settings, which serve where no model does."""
 
+_OVERRULE = "; gates.json says why. A reason overrules them (`promote --force REASON`)"
+
 
 class Role(StrEnum):
     """What a model is used for."""
@@ -97,13 +99,13 @@ def gate_fault(provenance: Provenance, role: Role, *, by_person: bool, is_forced
         return ""
     gates = provenance.gates
     if gates["train"] != "passed":
-        return f"its training gates were {gates['train']}; gates.json says why. Overrule them with a reason, by force"
+        return f"its training gates were {gates['train']}{_OVERRULE}"
     match gates["promote"]:
         case "automatic":
             return ""
         case "person" if by_person:
             return ""
         case "person":
-            return "its gates leave it to a person: read its report, and say that you have decided"
+            return "its gates leave it to a person: read its report, and say that you have decided (`promote --yes`)"
         case found:
-            return f"its promotion gates were {found}; gates.json says why. Overrule them with a reason, by force"
+            return f"its promotion gates were {found}{_OVERRULE}"

@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sidecar.cli.connection import Connection
+from sidecar.cli.demo_server import running_server, temporary_folder
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
 from sidecar.store.restore import restore
+from tests.weights.making import make_artifact
 
 EXAMPLES = [
     (name, line.strip())
@@ -51,21 +54,37 @@ def workplace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environ(server: Connection, workplace: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+def alone(server: Connection, workplace: Path, line: str) -> Iterator[Connection]:
+    """The server; for commands about models one of its own, for a model that serves is all namespaces' matter."""
+    if line.split()[1] not in ("promote", "rollback", "models"):
+        yield server
+        return
+    with temporary_folder(keep=False) as folder, running_server(folder) as own, own.client() as client:
+        client.load_model(archive=make_artifact(workplace / "model").archive)
+        yield own
+
+
+@pytest.fixture
+def environ(alone: Connection, workplace: Path, line: str) -> dict[str, str]:
     """A shell's environment with a server, memories m1 to m5 in a namespace of its own, and a packet of them."""
-    namespace = f"example-{OTHERS.index(request.getfixturevalue('line'))}"
-    with server.client() as client:
+    namespace = f"example-{OTHERS.index(line)}"
+    if "--role" in line:
+        with alone.client() as client:
+            client.rollback_model()
+    with alone.client() as client:
         client.upsert(namespace, [{"id": f"m{n}", "content": f"memory {n} of deploys", "metadata": {"team": "billing"}}
                                   for n in range(1, 6)])  # fmt: skip
         packet = client.rank(namespace, "deploys").packet_id
-        if request.getfixturevalue("line").split()[1] in ("check", "restore"):
+        version = next((model.version for page in client.models() for model in page.models), "")
+        if line.split()[1] in ("check", "restore"):
             client.backup(str(workplace / "backup-monday"), timeout=60)
             restore(workplace / "backup-monday", workplace / ".local" / "share" / "memory-ranker", 0)
     return {
         "PATH": PATH,
         "HOME": str(workplace),
         "PACKET": packet,
-        "MEMORY_RANKER_LISTEN": server.address,
+        "VERSION": version,
+        "MEMORY_RANKER_LISTEN": alone.address,
         "MEMORY_RANKER_NAMESPACE": namespace,
     }
 

@@ -26,7 +26,16 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from memoryranker import messages
 from memoryranker.errors import RankerRpcError, Violation, from_rpc_error
 from memoryranker.ingest import IngestRejection, IngestResult, ingest
-from memoryranker.messages import FilterParts, MemoryFields, RankOptions, memory, rank_request
+from memoryranker.messages import (
+    FilterParts,
+    LoadOptions,
+    MemoryFields,
+    RankOptions,
+    load_model_request,
+    memory,
+    rank_request,
+    rollback_model_request,
+)
 from memoryranker.v1 import (
     admin_pb2,
     admin_pb2_grpc,
@@ -48,8 +57,10 @@ __all__ = [
     "RankerRpcError",
     "Violation",
     "default_address",
+    "load_model_request",
     "memory",
     "rank_request",
+    "rollback_model_request",
 ]
 
 Response = TypeVar("Response")
@@ -482,40 +493,17 @@ class Client:
         return self._call(self._admin.GetModel, admin_pb2.GetModelRequest(version=version), timeout)
 
     def load_model(
-        self,
-        path: str = "",
-        *,
-        archive: bytes = b"",
-        version: str = "",
-        role: str = "active",
-        canary_share: float = 0.0,
-        validate_only: bool = False,
-        force_reason: str = "",
-        by_person: bool = False,
-        timeout: float | None = None,
+        self, path: str = "", *, timeout: float | None = None, **options: Unpack[LoadOptions]
     ) -> admin_pb2.LoadModelResponse:
-        """Has a model verified and gives it a role: active, shadow, canary (with a share of the sessions) or retired.
-
-        Exactly one of `path` (as the server sees it), `archive` (a tar archive) and `version` (of the registry).
-        """
-        request = admin_pb2.LoadModelRequest(
-            path=path,
-            archive=archive,
-            version=version,
-            role=f"MODEL_ROLE_{role.upper()}",
-            canary_share=canary_share,
-            validate_only=validate_only,
-            force_reason=force_reason,
-            by_person=by_person,
-        )
-        return self._call(self._admin.LoadModel, request, timeout)
+        """Has a model verified and gives it a role: one of `path` (as the server sees it), `archive` (the bytes of a
+        tar archive) and `version` (of the registry)."""
+        return self._call(self._admin.LoadModel, load_model_request(path, **options), timeout)
 
     def rollback_model(
         self, version: str = "", *, reason: str = "", timeout: float | None = None
     ) -> admin_pb2.RollbackModelResponse:
         """Goes back to a version that has served, by default the one before."""
-        request = admin_pb2.RollbackModelRequest(version=version, reason=reason)
-        return self._call(self._admin.RollbackModel, request, timeout)
+        return self._call(self._admin.RollbackModel, rollback_model_request(version, reason), timeout)
 
     def _call(
         self,

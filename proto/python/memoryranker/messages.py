@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from memoryranker.v1 import ranker_pb2, types_pb2
+from memoryranker.v1 import admin_pb2, ranker_pb2, types_pb2
 
 Vector = Sequence[float] | bytes
 """Numbers, or the bytes of little-endian float32."""
@@ -217,3 +217,28 @@ _KINDS = {
 }
 """What each field of a memory takes, in words; the others take a text."""
 _LISTS = frozenset({"tags", "kinds", "any_tags", "all_tags", "ids", "exclude_ids", "source_threads", "subjects"})
+
+
+class LoadOptions(TypedDict, total=False):
+    """What a model is loaded for; see `memoryranker.v1.LoadModelRequest`. A role is active, shadow, canary or
+    retired."""
+
+    archive: bytes
+    version: str
+    role: Literal["active", "shadow", "canary", "retired"]
+    canary_share: float
+    validate_only: bool
+    force_reason: str
+    by_person: bool
+
+
+def load_model_request(path: str = "", **options: Unpack[LoadOptions]) -> admin_pb2.LoadModelRequest:
+    """A LoadModelRequest, of which exactly one of path, archive and version is set."""
+    given: dict[str, Any] = {"path": path, **options}
+    given["role"] = f"MODEL_ROLE_{given.get('role', 'active').upper()}"
+    return admin_pb2.LoadModelRequest(**given)
+
+
+def rollback_model_request(version: str = "", reason: str = "") -> admin_pb2.RollbackModelRequest:
+    """A RollbackModelRequest; without a version, to the model before."""
+    return admin_pb2.RollbackModelRequest(version=version, reason=reason)

@@ -1,0 +1,138 @@
+"""`promote`, `rollback` and `models`, against a server of their own, and against a store without one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sidecar.cli.group import cli
+from sidecar.store.store import Store
+from sidecar.weights.artifact import read_artifact
+from tests.serving import Running, running
+from tests.weights.making import CURVES, make_artifact, numbered
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Runs the command line in the test's folder, where its server would be."""
+    monkeypatch.setenv("MEMORY_RANKER_LISTEN", f"unix:{tmp_path}/socket")
+    monkeypatch.setenv("MEMORY_RANKER_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(cli, arguments, prog_name="memory-ranker")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    with running(tmp_path) as found:
+        found.client.upsert("n", [{"id": "m1", "content": "Deploys are on Tuesdays."}])
+        yield found
+
+
+def document(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_a_model_is_promoted_listed_copied_and_rolled_back(call: Call, server: Running, tmp_path: Path) -> None:
+    """From the folder, by its checks in words; the list has its role and the history; a copy verifies; and back."""
+    model = make_artifact(tmp_path / "model")
+    promoted = call("promote", "model")
+    assert promoted.exit_code == 0, promoted.output
+    assert "golden rows" in promoted.stdout
+    assert f"{model.version} is active now." in promoted.stdout
+    listed = call("models").stdout
+    assert f"serving: {model.version}" in listed
+    assert re.search(f"{model.version} +active +automatic", listed)
+    found = document(call("models", "--json"))
+    assert [each["version"] for each in found["models"]] == [model.version]
+    assert found["events"][0]["action"] == "promoted"
+    assert call("models", "--get", model.version, "--out", "copied").exit_code == 0
+    assert read_artifact(tmp_path / "copied").files == model.files
+    assert call("models", "--get", model.version, "--out", "copied").exit_code == 1
+    assert call("models", "--get", model.version).exit_code == 2
+    back = call("rollback", "--reason", "worse on Tuesdays")
+    assert "default serves now." in back.stdout
+    assert "worse on Tuesdays" in call("models").stdout
+    assert call("rollback").exit_code == 3
+    assert document(call("rollback", model.version, "--json"))["model"]["role"] == "active"
+
+
+def test_the_exit_code_says_how_a_promotion_ended(call: Call, server: Running, tmp_path: Path) -> None:
+    """0 promoted, 2 a wrong command line, 3 not there, 4 damaged, 9 gated; nothing but 0 changes what serves."""
+    make_artifact(tmp_path / "person", seed=1, gates={"train": "passed", "promote": "person"})
+    make_artifact(tmp_path / "refused", seed=2, gates={"train": "passed", "promote": "refused"})
+    make_artifact(tmp_path / "preview", seed=3, preview=True)
+    make_artifact(tmp_path / "damaged", seed=4)
+    (tmp_path / "damaged" / "weights.json").write_bytes(b"{}")
+    codes = {
+        ("person",): 9,
+        ("person", "--validate-only"): 9,
+        ("refused",): 9,
+        ("refused", "--yes"): 9,
+        ("preview",): 9,
+        ("preview", "--force", "please"): 9,
+        ("damaged",): 4,
+        ("damaged", "--force", "please"): 4,
+        ("nothing",): 3,
+        ("linear-000000000000",): 3,
+        ("person", "--share", "0.1"): 2,
+        ("person", "--role", "canary"): 2,
+        ("person", "--role", "canary", "--share", "1.5"): 4,
+    }
+    for arguments, code in codes.items():
+        assert call("promote", *arguments).exit_code == code, arguments
+        assert server.client.status().model_version == "default"
+    assert call("promote", "person", "--yes").exit_code == 0
+    assert call("promote", "refused", "--force", "our own bench").exit_code == 0
+    assert "our own bench" in call("models").stdout
+    error = json.loads(call("promote", "preview", "--json").stderr)["error"]
+    assert (error["reason"], error["exit_code"]) == ("MODEL_GATED", 9)
+
+
+def test_canary_and_shadow_come_and_go(call: Call, server: Running, tmp_path: Path) -> None:
+    """Both show in status and in the list; retired ends them."""
+    canary, shadow = make_artifact(tmp_path / "canary"), make_artifact(tmp_path / "shadow", CURVES)
+    assert "canary for 0.25 of the sessions" in call("promote", "canary", "--role", "canary", "--share", "0.25").stdout
+    assert call("promote", "shadow", "--role", "shadow").exit_code == 0
+    status = document(call("status", "--json"))
+    assert (status["canary_version"], status["canary_share"]) == (canary.version, 0.25)
+    assert status["shadow_version"] == shadow.version
+    listed = call("models").stdout
+    assert re.search(f"{canary.version} +canary +0.25", listed)
+    assert re.search(f"{shadow.version} +shadow", listed)
+    for version in (canary.version, shadow.version):
+        assert "retired" in call("promote", version, "--role", "retired").stdout
+    assert document(call("status", "--json"))["canary_version"] == ""
+
+
+def test_without_a_server_the_store_is_changed_under_its_lock(call: Call, tmp_path: Path) -> None:
+    """Promote and rollback do it themselves, with the same answers; the next server serves the model; while another
+    has the store's lock they are refused; without any store they say so."""
+    first, second = (numbered(tmp_path / f"m{n}", n) for n in (1, 2))
+    assert call("promote", "m1").exit_code == 3
+    with running(tmp_path) as server:
+        server.client.upsert("n", [{"id": "m1", "content": "Deploys are on Tuesdays."}])
+        before = server.client.rank("n", "deploys").score_version
+    for model in (first, second):
+        found = document(call("promote", f"m{(first, second).index(model) + 1}", "--json"))
+        assert found["model"]["version"] == model.version
+    (tmp_path / "m1" / "golden.json").write_bytes(b"{}")
+    assert call("promote", "m1").exit_code == 4
+    assert f"{first.version} serves now." in call("rollback", "--data", str(tmp_path / "data")).stdout
+    with Store.open(tmp_path / "data"):
+        refused = call("rollback")
+        assert refused.exit_code == 7
+        assert "STORE_LOCKED" in refused.stderr
+    with running(tmp_path) as server:
+        packet = server.client.rank("n", "deploys")
+        assert packet.model_version == first.version
+        assert packet.score_version > before
