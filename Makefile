@@ -43,7 +43,7 @@ bench: setup ## measure speed as ratios within one run: build/bench.json (about 
 
 # A language whose tools are missing is skipped, and is a failure in CI.
 clients: setup ## build and try clients in five languages (about 5 minutes the first time; needs Go, Node, Java with Maven, Rust)
-	@CLIENTS=1 $(BIN)/pytest -n 2 --dist loadgroup --durations 20 tests/clients/test_conformance.py $(ARGS)
+	@CLIENTS=1 $(BIN)/pytest --durations 10 tests/clients/test_conformance.py $(ARGS)
 
 client-oldest: $(OLDEST_VENV)/.installed ## check the client on the oldest supported grpcio and protobuf
 	@PYTHONPATH=$(PROTO_OUT) $(OLDEST_VENV)/bin/python -W error tests/clients/import_alone.py

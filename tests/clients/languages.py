@@ -36,6 +36,12 @@ class Language:
         """Where it is built."""
         return TREE / "tests" / "clients" / self.folder
 
+    def command(self, *arguments: str) -> list[str]:
+        """Runs the scenario's runner with these arguments."""
+        if "{arguments}" in self.runner[-1]:
+            return [*self.runner[:-1], self.runner[-1].format(arguments=" ".join(arguments))]
+        return [*self.runner, *arguments]
+
     def section(self) -> tuple[str, str]:
         """The commands and the program of its section."""
         text = (ROOT / self.page).read_text(encoding="utf-8")
@@ -107,4 +113,28 @@ LANGUAGES = [
         "docs/clients.md",
     ),
     Language("go", "From Go", "go", "agent/main.go", ("go", "buf"), ("go", "run", "./conformance")),
+    Language(
+        "typescript",
+        "From TypeScript",
+        "typescript",
+        "src/agent.ts",
+        ("node", "npm"),
+        ("node", "out/src/conformance.js"),
+    ),
+    Language(
+        "rust",
+        "From Rust",
+        "rust",
+        "src/main.rs",
+        ("cargo",),
+        ("cargo", "run", "--quiet", "--bin", "conformance", "--"),
+    ),
+    Language(
+        "java",
+        "From Java",
+        "java",
+        "src/main/java/agent/Agent.java",
+        ("java", "mvn"),
+        ("mvn", "-B", "-q", "-o", "exec:java", "-Dexec.mainClass=agent.Conformance", "-Dexec.args={arguments}"),
+    ),
 ]

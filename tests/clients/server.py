@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -39,9 +40,13 @@ class Controlled:
                 command = [sys.executable, "-m", "sidecar.cli", "serve", "--listen", self.listen, "--data"]
                 with (self._folder / "server.log").open("ab") as log:
                     self._process = subprocess.Popen([*command, str(self._folder / "data")], env=environ, stderr=log)
-            case "freeze" | "thaw":
+            case "freeze":
                 assert self._process is not None
-                self._process.send_signal(signal.SIGSTOP if word == "freeze" else signal.SIGCONT)
+                self._process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+            case "thaw":
+                assert self._process is not None
+                self._process.send_signal(signal.SIGCONT)
             case "kill":
                 if self._process is not None:
                     self._process.kill()
@@ -84,8 +89,8 @@ def converse(command: Sequence[str], folder: Path, environ: Mapping[str, str], s
                     server.control(line.split()[1])
                     client.stdin.write("done\n")
                     client.stdin.flush()
-                else:
-                    lines.append(line.rstrip("\n"))
+                elif text := re.sub("\x1b\\[[0-9;]*m", "", line).strip():  # Maven prints colours, even if told not to.
+                    lines.append(text)
         finally:
             client.kill()
     return lines

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 HERE = Path(__file__).parent
-EVERY_LANGUAGE = [pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(each.folder)) for each in LANGUAGES]
+EVERY_LANGUAGE = [pytest.param(each, id=each.name) for each in LANGUAGES]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_scenario_holds(language: Language, transport: str, folder: Path) ->
     built(language)
     scenario = HERE / "scenario.json"
     with controlled(transport, folder) as server:
-        command = [*language.runner, str(scenario), server.listen]
+        command = language.command(str(scenario), server.listen)
         lines = converse(command, language.place, proxied(server.listen), server)
     assert lines == [f"ok {step['name']}" for step in json.loads(scenario.read_text(encoding="utf-8"))["steps"]]
 
@@ -69,7 +69,7 @@ def test_what_is_false_is_told(language: Language, folder: Path) -> None:
     built(language)
     scenario = HERE / "false.json"
     with controlled("unix", folder) as server:
-        command = [*language.runner, str(scenario), server.listen]
+        command = language.command(str(scenario), server.listen)
         lines = converse(command, language.place, environment(server.listen), server)
     first, *others = [step["name"] for step in json.loads(scenario.read_text(encoding="utf-8"))["steps"]]
     assert lines[0] == f"ok {first}"
