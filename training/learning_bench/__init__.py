@@ -1,0 +1,1 @@
+"""What learning from use comes to, measured on worlds with a known truth: `python -m training.learning_bench`."""
