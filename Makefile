@@ -18,11 +18,11 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test soak bench clients client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo docs test soak bench learning-bench clients client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed ## install everything into .venv (once; instant afterwards)
 
@@ -44,6 +44,9 @@ bench: setup ## measure speed as ratios within one run: build/bench.json (about 
 # A language whose tools are missing is skipped, and is a failure in CI.
 clients: setup ## build and try clients in five languages (about 5 minutes the first time; needs Go, Node, Java with Maven, Rust)
 	@CLIENTS=1 $(BIN)/pytest --durations 10 tests/clients/test_conformance.py $(ARGS)
+
+learning-bench: setup ## measure what learning comes to: docs/learning-figures.md, build/learning.json (about an hour; ARGS=--short)
+	@$(BIN)/python -m training.learning_bench $(ARGS)
 
 client-oldest: $(OLDEST_VENV)/.installed ## check the client on the oldest supported grpcio and protobuf
 	@PYTHONPATH=$(PROTO_OUT) $(OLDEST_VENV)/bin/python -W error tests/clients/import_alone.py
