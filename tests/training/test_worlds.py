@@ -63,10 +63,10 @@ def test_agents_use_and_report_as_they_are_wont_to(world: World) -> None:
     asked = {name: sum(each.agent_id == name for each in packets.values()) for name in by_agent}
     assert len(by_agent["loud"]) == asked["loud"]
     assert 0.03 < len(by_agent["silent"]) / asked["silent"] < 0.2
-    worth = {
-        each.packet_id: {i.memory_id for i in each.items if i.features[SEMANTIC] > 0.7} for each in packets.values()
-    }
-    assert all(row.report.used <= worth[row.packet_id] for row in reports)
+    worth = {row.tobytes(): each for task in world.tasks for row, each in zip(task.features, task.worth, strict=True)}
+    for row in reports:
+        items = {item.memory_id: item for item in packets[row.packet_id].items}
+        assert all(worth[items[used].features.tobytes()] == 1.0 for used in row.report.used)
     first = sum(packets[row.packet_id].items[0].memory_id in row.report.used for row in by_agent["loud"])
     last = sum(packets[row.packet_id].items[9].memory_id in row.report.used for row in by_agent["loud"])
     assert first > 5 * last
