@@ -225,6 +225,7 @@ def test_what_a_page_tells_you_to_type_works(name: str) -> None:
             "PACKET": packet,
             "RUN": run,
             "MEMORY_RANKER_LISTEN": connection.address,
+            "MEMORY_RANKER_DATA": str(folder / "store"),
         }
         for command in (["bash", "-euo", "pipefail", "-c", SHELL[name]], [sys.executable, "-c", PYTHON[name]]):
             ran = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)

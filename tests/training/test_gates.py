@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -238,6 +240,18 @@ def test_settings_are_named_and_checked() -> None:
         changed(SETTINGS, {"leest": "1"})
     with pytest.raises(ValueError, match="must be a number"):
         changed(SETTINGS, {"top_k": "many"})
+
+
+def test_the_page_has_every_gate_and_setting() -> None:
+    """docs/training.md names each, with its default."""
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    for each in fields(GateSettings):
+        assert re.search(rf"`{each.name}` {re.escape(f'{each.default:g}')}\b", page), each.name
+    dataset = make_dataset(TRUTH, sessions=300, seed=1)
+    gates = {*found(dataset), *(gate.gate for gate in fit_gates(fit_linear(make_pairs(dataset), START), SETTINGS))}
+    gates |= {gate.gate for gate in off_policy_gates(off_policy((-0.1, 0.1), (-0.1, 0.1)))}
+    gates |= {gate.gate for gate in starvation_gates(Shown(0, 0, 0), Shown(0, 0, 0), SETTINGS)}
+    assert [gate for gate in sorted({*gates, "ndcg", "ndcg_by_a_person"}) if f"`{gate}`" not in page] == []
 
 
 def test_a_huge_packet_is_sampled_by_its_hardest_memories() -> None:
