@@ -41,6 +41,7 @@ from sidecar.ranking.pipeline import (
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
 from sidecar.ranking.shadow import score_beside, shadow_scores
+from sidecar.ranking.stages import EMBED, LOG, MATCH, PACK, SCORE, Stopwatch
 from sidecar.ranking.standing import gates_at, standing
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder, TaskVector
@@ -130,28 +131,34 @@ class Ranker:
         self._priors = priors or PriorsByVersion(store.use_priors())
 
     def rank(
-        self, request: RankRequest, check: Callable[[], None], vet: Callable[[RankAnswer], None] = lambda _: None
+        self,
+        request: RankRequest,
+        check: Callable[[], None],
+        vet: Callable[[RankAnswer], None] = lambda _: None,
+        watch: Stopwatch | None = None,
     ) -> RankAnswer:
         """Ranks, logs the packet, and answers. `check` raises once the caller's deadline has passed; `vet` may refuse
-        an answer that cannot be sent, before it is logged as served.
+        an answer that cannot be sent, before it is logged as served; `watch` is told of the stages.
 
         Raises InvalidRequestError, UnknownWeightsError, RequestIdReusedError, DeadlineExceededError.
         """
-        once = None
+        once, watch = None, watch or Stopwatch()
         if request.request_id and not request.dry_run:
             once = Once("Rank", request.request_id, request.payload_hash, lambda packet_id: packet_id.encode())
             known = self._store.answered(request.namespace, once, self._clock())
             if known is not None:
                 return self._again(request, known)
         packet_id = "" if request.dry_run else self._new_packet_id()
-        occasion = self.prepare(request, check, packet_id)
+        occasion = self.prepare(request, check, packet_id, watch)
         answer = self._answer(occasion, packet_id)
         vet(answer)
         check()
+        watch.lap(PACK)
         if request.dry_run:
             return answer
         try:
             logged = self._store.log_packet(answer.packet, once)
+            watch.lap(LOG)
         except StoreFullError as full:
             # Ranking goes on without its log; but a draw that is not logged would spoil the propensities.
             notice = (DegradationReason.LOG_UNAVAILABLE, f"{full.message} This packet cannot be reported on.")
@@ -200,7 +207,13 @@ class Ranker:
             weights = weights or self.weights.active_for(packet.namespace)
         return RankAnswer(packet, memories, weights, replayed=True)
 
-    def prepare(self, request: RankRequest, check: Callable[[], None], packet_id: str = "") -> Occasion:
+    def prepare(
+        self,
+        request: RankRequest,
+        check: Callable[[], None],
+        packet_id: str = "",
+        watch: Stopwatch | None = None,
+    ) -> Occasion:
         """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
         of its own, named by its `packet_id`."""
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
@@ -215,6 +228,7 @@ class Ranker:
                     "the questions were read, or each kind of line once. Say what is asked in fewer.",
                 )
             )
+        watch = watch or Stopwatch()
         snapshot = self._snapshot(request, as_of)
         check()
         vector = self._task_vector(request, task, snapshot)
@@ -227,9 +241,11 @@ class Ranker:
                 )
             )
         check()
+        watch.lap(EMBED)
         # After the snapshot: what is scored by weights of before a swap must not bear the score version of after it.
         weights, shadow = self._weights_for(request, packet_id, degradations)
         text = snapshot.match(task, vector and vector.numbers, request.context, vector.trust if vector else 1.0)
+        watch.lap(MATCH)
         view = View(
             columns=snapshot.columns,
             text=text,
@@ -244,6 +260,7 @@ class Ranker:
         scored = score(view, _gates(request, snapshot, as_of), known, weights, _wrapper_tokens(request))
         beside = None if shadow is None else (shadow, score_beside(scored, view, snapshot, shadow))
         check()
+        watch.lap(SCORE)
         return Occasion(request, snapshot, scored, weights, beside, as_of, tuple(degradations))
 
     def _weights_for(

@@ -16,6 +16,7 @@ from sidecar.feedback.matching import PRIOR
 from sidecar.feedback.output import find_output, reports_of
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.ranker import RankAnswer, Ranker
+from sidecar.ranking.stages import READ, WRITE, Recorder, Stopwatch, unrecorded
 from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import (
@@ -36,13 +37,26 @@ from sidecar.store.store import Store
 
 Response = TypeVar("Response", bound=Message)
 
+TIMINGS_ASKED = "memory-ranker-timings"
+"""Metadata of a request that wants to know how long its stages took, whatever its value."""
+TIMINGS = "memory-ranker-stages"
+"""The trailing metadata that tells it."""
+
 
 class RankerService(ranker_pb2_grpc.RankerServiceServicer):
     """Answers what `ranker.proto` says, from a ranker and the store behind it."""
 
     def __init__(
-        self, ranker: Ranker, store: Store, dimension: int, clock: Callable[[], Micros], max_message_bytes: int
+        self,
+        ranker: Ranker,
+        store: Store,
+        dimension: int,
+        clock: Callable[[], Micros],
+        max_message_bytes: int,
+        record: Recorder = unrecorded,
     ) -> None:
+        """`record` hears how long the stages of each Rank took."""
+        self._record = record
         self._ranker = ranker
         self._store = store
         self._dimension = dimension
@@ -51,14 +65,22 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
 
     def Rank(self, request: ranker_pb2.RankRequest, context: grpc.ServicerContext) -> ranker_pb2.RankResponse:
         """The packet is committed before it is sent."""
+        watch = Stopwatch()
         asked = read_rank(request, self._dimension, self._clock())
+        watch.lap(READ)
 
         def vet(answer: RankAnswer) -> None:
             # At most four bytes a character: most answers need not be made to know that they fit.
             if 4 * sum(len(memory.content) for memory in answer.memories.values()) > self._max_bytes // 2:
                 self._fitting(write_rank(answer, request.explain))
 
-        return self._fitting(write_rank(self._ranker.rank(asked, deadline_check(context), vet), request.explain))
+        answer = self._ranker.rank(asked, deadline_check(context), vet, watch)
+        response = self._fitting(write_rank(answer, request.explain))
+        watch.lap(WRITE)
+        self._record(watch.seconds)
+        if any(key == TIMINGS_ASKED for key, _ in context.invocation_metadata()):
+            context.set_trailing_metadata(((TIMINGS, str(watch)),))
+        return response
 
     def ReportUse(
         self, request: feedback_pb2.ReportUseRequest, context: grpc.ServicerContext

@@ -11,9 +11,10 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 from memoryranker.client import Client, RankerRpcError, rank_request
-from memoryranker.v1 import ranker_pb2, types_pb2
+from memoryranker.v1 import ranker_pb2, ranker_pb2_grpc, types_pb2
 
 from sidecar.features import FEATURE_NAMES
+from sidecar.ranking.stages import STAGES
 
 RANKED = types_pb2.SEGMENT_RANKED
 TOMORROW = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
@@ -458,3 +459,18 @@ def test_a_past_time_does_not_know_what_was_learned_later(client: Client, namesp
     assert [item.memory.id for item in past.items] == ["old"]
     present = client.rank(namespace, "when does the ferry leave?")
     assert {item.memory.id for item in present.items} == {"old", "new", "ahead"}
+
+
+def test_a_rank_tells_how_long_its_stages_took_if_asked(client: Client, filled: str) -> None:
+    """With the metadata memory-ranker-timings the trailing metadata names each stage and its milliseconds, and without
+    it there is none."""
+    with grpc.insecure_channel(client.address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        stub = ranker_pb2_grpc.RankerServiceStub(channel)
+        request = ranker_pb2.RankRequest(namespace=filled, task="the ferry")
+        _, asked = stub.Rank.with_call(request, timeout=30, metadata=(("memory-ranker-timings", "1"),))
+        _, unasked = stub.Rank.with_call(request, timeout=30)
+    told = dict(asked.trailing_metadata())["memory-ranker-stages"]
+    stages = dict(each.split(";dur=") for each in told.split(", "))
+    assert tuple(stages) == STAGES
+    assert all(float(milliseconds) >= 0 for milliseconds in stages.values())
+    assert "memory-ranker-stages" not in dict(unasked.trailing_metadata())
