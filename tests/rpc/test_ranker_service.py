@@ -469,8 +469,8 @@ def test_a_rank_tells_how_long_its_stages_took_if_asked(client: Client, filled: 
         request = ranker_pb2.RankRequest(namespace=filled, task="the ferry")
         _, asked = stub.Rank.with_call(request, timeout=30, metadata=(("memory-ranker-timings", "1"),))
         _, unasked = stub.Rank.with_call(request, timeout=30)
-    told = dict(asked.trailing_metadata())["memory-ranker-stages"]
-    stages = dict(each.split(";dur=") for each in told.split(", "))
+    told = str(dict(asked.trailing_metadata())["memory-ranker-stages"])
+    stages = {each.split(";dur=")[0]: each.split(";dur=")[1] for each in told.split(", ")}
     assert tuple(stages) == STAGES
     assert all(float(milliseconds) >= 0 for milliseconds in stages.values())
     assert "memory-ranker-stages" not in dict(unasked.trailing_metadata())
