@@ -13,12 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from sidecar.domain import Channel, Rating
-from sidecar.errors import RankerError, SchemaTooNewError, StoreUnavailableError
+from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreUnavailableError
 from sidecar.store import meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, declarations, declared
+from sidecar.weights.archive import files_of
+from sidecar.weights.artifact import is_as_written
+from sidecar.weights.roles import Action, Role
 
 MESSAGES = 20
 """Most of SQLite's own findings that are kept."""
@@ -39,6 +42,7 @@ class Fault(StrEnum):
     COUNTS = "counts"
     KEYS = "keys"
     FACTS = "facts"
+    MODELS = "models"
 
 
 class WayOut(StrEnum):
@@ -169,7 +173,7 @@ def check_database(connection: sqlite3.Connection, database: Path) -> Checked:
         found += orphans
         if not found:
             found += _uses(connection)
-        found += chain(_counts(connection), _keys(connection), _facts(connection))
+        found += chain(_counts(connection), _keys(connection), _facts(connection), _models(connection))
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
         for (table,) in tables.fetchall():
             (rows[table],) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
@@ -210,6 +214,17 @@ def broken_packets(connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
                 raise ValueError
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RankerError):
             yield key, packet_id
+
+
+def broken_models(connection: sqlite3.Connection) -> Iterator[str]:
+    """Versions whose files are not as they were loaded."""
+    for version, archive in connection.execute("SELECT version, archive FROM models ORDER BY model_number"):
+        try:
+            is_sound = is_as_written(files_of(archive), version)
+        except ModelRefusedError:
+            is_sound = False
+        if not is_sound:
+            yield version
 
 
 def _pages(connection: sqlite3.Connection, application: int) -> Iterator[Finding]:
@@ -256,6 +271,8 @@ def _packets(connection: sqlite3.Connection) -> Iterator[Finding]:
 UNKNOWN_WORDS: tuple[tuple[str, str], ...] = (
     ("reports", f"channel NOT IN ({', '.join(repr(each.value) for each in Channel)})"),
     ("report_memories", "word NOT IN ('used', 'unused', 'shown')"),
+    ("model_roles", f"role NOT IN ({', '.join(repr(each.value) for each in Role)})"),
+    ("model_roles", f"action NOT IN ({', '.join(repr(each.value) for each in Action)})"),
     ("ratings", f"rating NOT IN ({', '.join(repr(each.value) for each in Rating if each is not Rating.WITHDRAWN)})"),
 )
 """Rows whose word is none of ours: table and condition."""
@@ -320,6 +337,12 @@ def _facts(connection: sqlite3.Connection) -> Iterator[Finding]:
     if vectors and dimension(connection) is None:
         words = f"it is not known which embedder made the vectors of {vectors} memories; a repair removes them"
         yield Finding(Fault.FACTS, "meta", 1, words)
+
+
+def _models(connection: sqlite3.Connection) -> Iterator[Finding]:
+    if bad := [_shown(version) for version in broken_models(connection)]:
+        words = "models are not as they were loaded; a repair takes them out, and they can be promoted again"
+        yield Finding(Fault.MODELS, "models", len(bad), words, examples=tuple(bad[:EXAMPLES]))
 
 
 def _text(data: bytes) -> str:

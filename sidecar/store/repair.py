@@ -23,6 +23,7 @@ from sidecar.store.check import (
     Checked,
     Fault,
     WayOut,
+    broken_models,
     broken_packets,
     check,
     dimension,
@@ -82,6 +83,8 @@ def put_right(connection: sqlite3.Connection, now: Micros) -> None:
         for key, _ in list(broken_packets(connection)):
             for table in ("packets", "exposures", "reports"):
                 connection.execute(f"DELETE FROM {table} WHERE packet_key = ?", (key,))
+        for version in list(broken_models(connection)):
+            connection.execute("DELETE FROM models WHERE version = ?", (version,))
         for table, condition, _ in ORPHANS:
             connection.execute(f"DELETE FROM {table} WHERE {condition}")
         for session in connection.execute(UNKNOWN_SESSIONS).fetchall():

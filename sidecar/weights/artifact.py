@@ -165,6 +165,16 @@ def verify(files: Mapping[str, bytes]) -> Artifact:
     return Artifact(version, form, provenance, weights, namespaces, dict(files), checks)
 
 
+def is_as_written(files: Mapping[str, bytes], version: str) -> bool:
+    """True if the files are those of this version, byte by byte as the manifest has them; they may still be of no use
+    to this program, as those of another feature schema are."""
+    try:
+        manifest = _json(MANIFEST, files.get(MANIFEST, b""))
+        return manifest["version"] == version and not _file_faults(manifest, files)
+    except (ModelRefusedError, KeyError, TypeError, AttributeError):
+        return False
+
+
 _TEXTS = {"create_time", "base_version", "feature_schema_hash", "version", "form"}
 _TABLES = {"window", "counts", "library_versions", "gates", "files"}
 _PROVENANCE = ("create_time", "base_version", "preview", "window", "counts", "seed", "library_versions", "gates")

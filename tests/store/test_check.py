@@ -14,6 +14,7 @@ from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreLockedErro
 from sidecar.store import Replayed, Store
 from sidecar.store.check import Fault, WayOut, check
 from sidecar.store.repair import repair
+from tests.weights.making import place
 
 NOW = 1_700_000_000_000_000
 
@@ -60,6 +61,7 @@ def folder(tmp_path: Path, make_packet: MakePacket) -> Path:
         store.rate("n", "m1", "bob", Rating.UNHELPFUL, "", NOW)
         store.delete("n", ["m7"], NOW)
         store.purge_namespace("gone")
+        place(store, tmp_path / "model", NOW)
     return tmp_path / "data"
 
 
@@ -105,6 +107,11 @@ DAMAGE = {
     "INSERT INTO pruned_uses VALUES (1, 's:old', 5, 5, NULL)": "orphans pruned_sessions",
     "DELETE FROM meta WHERE key = 'salt'": "facts meta",
     "DELETE FROM meta WHERE key = 'embedder'": "facts meta",
+    "UPDATE models SET archive = CAST(replace(CAST(archive AS TEXT), '0.5', '0.6') AS BLOB)": "models models",
+    "UPDATE models SET archive = x'00'": "models models",
+    "UPDATE models SET version = 'linear-000000000000'": "models models",
+    "UPDATE model_roles SET role = 'king'": "unreadable model_roles",
+    "UPDATE model_roles SET action = 'crowned'": "unreadable model_roles",
 }
 
 

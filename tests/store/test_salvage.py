@@ -24,6 +24,7 @@ from sidecar.store.rebuild import DERIVED
 from sidecar.store.repair import repair
 from sidecar.store.salvage import salvage, tables
 from sidecar.store.schema import migrate
+from tests.weights.making import place
 
 NOW = 1_700_000_000_000_000
 PAGE = 4096
@@ -52,6 +53,7 @@ def build(folder: Path, make_packet: MakePacket, count: int = 300) -> None:
         store.purge_namespace("purged")
         store.ingest("n", Chunk("stream", 1, b"digest"), [("in", {"content": "z", "tokens": 1})], NOW, {})
         store.set_use_priors("run", {"fact": (0.2, 10.0), "decision": (1.0, 10.0)})
+        place(store, folder.parent / "model", NOW)
     # Tables that nothing above writes to get rows of their declared types.
     with contextlib.closing(sqlite3.connect(folder / "memories.db")) as connection:
         for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():

@@ -7,7 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sidecar.domain import Micros
+from sidecar.store import Store
+from sidecar.store.models import ModelRow
 from sidecar.weights.artifact import Artifact, Provenance, write_artifact
+from sidecar.weights.roles import Action, Role, RoleEvent
 
 PROVENANCE = Provenance(
     create_time="2026-05-01T00:00:00Z",
@@ -42,6 +46,15 @@ def make_artifact(folder: Path, table: Mapping[str, Any] = LINEAR, **provenance:
     """An artifact in `folder`, of the form that its table is; anything of its provenance may be said otherwise."""
     form = "curves" if "curves" in table else "linear"
     return write_artifact(folder, form, table, replace(PROVENANCE, **provenance), {"model_card.md": b"# A model\n"})
+
+
+def place(store: Store, folder: Path, now: Micros) -> Artifact:
+    """Makes an artifact in `folder`, and the active model of a store of it, without a server."""
+    model = make_artifact(folder)
+    row = ModelRow(model.version, model.form, now, now, "default", preview=False, gate="automatic")
+    event = RoleEvent(now, Role.ACTIVE, model.version, Action.PROMOTED)
+    store.place_model((row, model.archive), [event], b"", lambda: None)
+    return model
 
 
 def numbered(folder: Path, number: int, **provenance: Any) -> Artifact:
