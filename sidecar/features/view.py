@@ -18,6 +18,8 @@ from sidecar.domain import Floats, Micros
 NO_TIME = np.iinfo(np.int64).min
 """Stands in a time column where there is no time."""
 
+MOST_WORDS = 2_000
+"""Words of tasks of which something is kept, in one namespace."""
 MOST_BYTES_OF_TERMS = 16_000_000
 """Of the arrays that are kept for common terms, in one namespace."""
 
@@ -73,11 +75,12 @@ class Kept:
     Safe from many threads: two that ask for the same at once may both make it, and what they make is equal.
     """
 
-    __slots__ = ("_made", "_room", "_terms")
+    __slots__ = ("_made", "_room", "_terms", "_words")
 
     def __init__(self, room: int = MOST_BYTES_OF_TERMS) -> None:
         self._made: dict[Hashable, Any] = {}
         self._terms: dict[tuple[str, str], Floats] = {}
+        self._words: dict[Hashable, Any] = {}
         self._room = room
 
     def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
@@ -86,6 +89,16 @@ class Kept:
             made: Made = self._made[name]
         except KeyError:
             made = self._made[name] = make()
+        return made
+
+    def word(self, word: Hashable, what: str, make: Callable[[], Made]) -> Made:
+        """What `make` gives of a word, for as many words as MOST_WORDS; then they begin anew."""
+        found = self._words.get((what, word))
+        if found is None:
+            if len(self._words) >= MOST_WORDS:
+                self._words = {}
+            found = self._words[what, word] = make()
+        made: Made = found
         return made
 
     def latest(self, name: Hashable, of: Hashable, make: Callable[[], Made]) -> Made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ class Snapshot:
         ValueError if its dimension is another or it is not finite.
         """
         tokens, words = task_words(task)
-        about = find_subjects(task, self.contents.marks, self.columns.live)
+        about = find_subjects(task, self.contents.marks, self.columns.live, self.kept_of_texts)
         around = dict.fromkeys(
             token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
         )
@@ -218,14 +219,16 @@ class Snapshot:
         """Each word with COMMON / (COMMON + its share of all words here): Arora, Liang & Ma (2017)."""
         all_terms = self.contents.total_terms + FEWEST_WORDS
         for match in _WORD.finditer(task):
-            occurrences = [
-                int(self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)[1].sum())
-                for token in tokenize(match[0])
-            ]
-            share = min(occurrences, default=0) / all_terms
+            share = min(map(self._occurrences, tokenize(match[0])), default=0) / all_terms
             yield WeighedWord(match.start(), match.end(), COMMON / (COMMON + share))
 
+    def _occurrences(self, token: Token) -> int:
+        return self.kept_of_texts.word(token, "occurrences", lambda: int(self._term(token).counts.sum()))
+
     def _term(self, token: Token) -> TermMatch:
+        return self.kept_of_texts.word(token, "term", partial(self._find_term, token))
+
+    def _find_term(self, token: Token) -> TermMatch:
         rows, counts = self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)
         return TermMatch(token.term, self._idf(len(rows)), rows, counts, token.is_stop_word)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.features.view import Kept
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
@@ -57,12 +59,13 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
             yield ("capital", folded)
 
 
-def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask) -> Subjects:
+def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask, kept: Kept) -> Subjects:
     """Marks the rows that are about whom `task` asks about. `live` is the mask of the snapshot's n rows."""
     n = len(live)
     fewest = _fewest(live)
     found = Subjects(np.zeros(n, bool), np.zeros(n, bool))
-    for name in {name for name, _, _ in _candidates(_words(task)) if ("named", name) in marks}:
+    names = {name for name, _, _ in _candidates(_words(task))}
+    for name in [name for name in names if kept.word(name, "named", partial(marks.__contains__, ("named", name)))]:
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)

@@ -194,8 +194,6 @@ def unknown(packet_id: str) -> PacketNotFoundError:
 
 def recent_reserved(connection: sqlite3.Connection, namespace: str, session_id: str, packets: int) -> frozenset[int]:
     """Keys of the memories that stood in a reserved slot in the last packets of a session."""
-    if not session_id:
-        return frozenset()
     rows = connection.execute(
         "SELECT memory_key FROM exposures WHERE segment = ? AND packet_key IN (SELECT packet_key FROM packets"
         " WHERE namespace = ? AND session_key = ? ORDER BY packet_key DESC LIMIT ?)",

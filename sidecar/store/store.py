@@ -323,6 +323,8 @@ class Store(IndexCalls):
 
     def recent_reserved(self, namespace: str, session_id: str, packets_back: int = 3) -> frozenset[int]:
         """Keys of the memories drawn for a reserved slot in the last packets of a session; none without a session."""
+        if not session_id:
+            return frozenset()
         with self._readers.snapshot() as db:
             return packets.recent_reserved(db, namespace, session_id, packets_back)
 

@@ -195,8 +195,13 @@ class Writer:
         return job.wait()
 
     def _done_at_once(self, job: Job[Any]) -> bool:
-        """Does the job here and now if it is nobody's turn. False: it is somebody's."""
-        if self._queue.qsize() or not self._turn.acquire(blocking=False):
+        """Does the job here and now if it is nobody's turn. False: it is somebody's, or this is the main thread, which
+        a signal may interrupt anywhere, and so in a transaction."""
+        if (
+            threading.current_thread() is threading.main_thread()
+            or self._queue.qsize()
+            or not self._turn.acquire(blocking=False)
+        ):
             return False
         try:
             if self._closed:
@@ -307,7 +312,7 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
                 try:
-                    self._run_alone(job)
+                    self._run_alone(job, whole=len(group) == 1)
                 except _TransactionLostError:
                     raise
                 except Exception as error:  # noqa: BLE001 - goes to the caller
@@ -347,13 +352,18 @@ class Writer:
                 job.answer(self._full)
         return [job for job in group if job.frees]
 
-    def _run_alone(self, job: Job[Any]) -> None:
+    def _run_alone(self, job: Job[Any], whole: bool) -> None:
+        """In a savepoint, or as the `whole` transaction, which is lost with it."""
         connection = self._connection
+        if whole:
+            try:
+                self._run_noted(job)
+            except Exception as error:
+                raise _TransactionLostError from error
+            return
         connection.execute("SAVEPOINT job")
         try:
-            job.run(connection)
-            for change in job.changes():
-                self._note(connection, change)
+            self._run_noted(job)
             connection.execute("RELEASE job")
         except BaseException as error:
             # SQLite gives up the transaction in some cases of a full store; alone, a job that frees room gets some.
@@ -362,6 +372,11 @@ class Writer:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             raise
+
+    def _run_noted(self, job: Job[Any]) -> None:
+        job.run(self._connection)
+        for change in job.changes():
+            self._note(self._connection, change)
 
     def _lost(self, group: list[Job[Any]], error: Exception) -> None:
         """Runs the jobs of a lost group one by one, so that only those at fault fail."""
