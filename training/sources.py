@@ -36,8 +36,8 @@ def read_source(
     export in JSON Lines, of which memories and all but packets and reports are passed over. `progress` hears packets of
     packets for a store, bytes of bytes for a file. Raises UnreadableLogError, or what is wrong with the store.
     """
-    if path.is_dir() or path.suffix == ".db":
-        database = path / DATABASE if path.is_dir() else path
+    database = database_of(path)
+    if database is not None:
         yield from read_log(database, namespace, cutoffs.from_time, cutoffs.event, progress)
         return
     if not path.is_file():
@@ -52,6 +52,13 @@ def read_source(
     for row in rows:
         if not namespace or (row.namespace == namespace if isinstance(row, Packet) else True):
             yield row
+
+
+def database_of(path: Path) -> Path | None:
+    """The database of a log that is a store's; None for a file of another sort."""
+    if path.is_dir():
+        return path / DATABASE
+    return path if path.suffix == ".db" else None
 
 
 def _lines(path: Path, progress: Progress) -> Iterator[LogRow]:

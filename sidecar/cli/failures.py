@@ -31,7 +31,6 @@ class ExitCode(IntEnum):
     FLAT_FORMULA = 22
     STALE_CACHE = 23
     WARNED = 24
-    GATE_REFUSED = 30
     DAMAGED = 8
     GATED = 9
     INTERRUPTED = 130
@@ -47,13 +46,12 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
     ExitCode.TAKEN: "the store or the address cannot be had; most often another server has it",
     ExitCode.DAMAGED: "check, restore: the store or the backup is damaged",
-    ExitCode.GATED: "promote: the gates refuse the model, or leave it to a person",
+    ExitCode.GATED: "train: a gate refused; promote: the gates refuse the model, or leave it to a person",
     ExitCode.STARVING: "audit: too few reports come back",
     ExitCode.POSITION_BIAS: "audit: the same few memories are always served and seldom used",
     ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",
     ExitCode.STALE_CACHE: "audit: packets from before a rescore are still served",
     ExitCode.WARNED: "audit --strict: healthy, with a warning",
-    ExitCode.GATE_REFUSED: "train: a gate refused; the weights that serve stay",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from sidecar.domain import Micros
 from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreUnavailableError
-from sidecar.store import packets, tally
+from sidecar.store import models, packets, tally
 from sidecar.store.failures import translate
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import Row
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS
+from sidecar.weights.roles import standing
 
 AT_ONCE = 500
 """Packets in one read: between reads a checkpoint may pass."""
@@ -44,6 +45,19 @@ def read_log(
             yield from _rows(connection, namespace, from_time, until_time, progress)
     except sqlite3.Error as error:
         raise translate(error) from error
+
+
+def read_stored_model(database: Path, version: str = "") -> tuple[str, bytes] | None:
+    """A model of the store's registry by its version, "" for the one that serves: version and archive. None if there is
+    no such model, or the settings' weights serve. Raises as `read_log`."""
+    try:
+        with contextlib.closing(connect_for_reading(database)) as connection:
+            _check(connection, database)
+            wanted = version or standing(models.events(connection)).active
+            found = models.find(connection, wanted) if wanted else None
+    except sqlite3.Error as error:
+        raise translate(error) from error
+    return None if found is None else (found[0].version, found[1])
 
 
 def _check(connection: sqlite3.Connection, database: Path) -> None:

@@ -48,12 +48,12 @@ def test_tr_04_tr_06_too_little_data_is_said_to_be(tmp_path: Path, sessions: int
     write_log(tmp_path / "log.jsonl", log_of(make_dataset(replace(TRUTH, items=4), sessions=sessions, seed=1)))
     (tmp_path / "model").mkdir()
     code, found = trained(tmp_path / "log.jsonl", "--out", tmp_path / "model")
-    assert code == ExitCode.GATE_REFUSED
+    assert code == ExitCode.GATED
     words = next(gate["words"] for gate in found["gates"] if gate["gate"] == "sessions")
     assert words.startswith("Not enough data.")
     assert list((tmp_path / "model").iterdir()) == []
     code, found = trained(tmp_path / "log.jsonl", "--preview", "--dry-run", "--base", "engine")
-    assert code in (0, ExitCode.GATE_REFUSED)  # a preview has no gates, and no number in it is NaN
+    assert code in (0, ExitCode.GATED)  # a preview has no gates, and no number in it is NaN
     assert "NaN" not in json.dumps(found)
 
 
@@ -69,7 +69,7 @@ def test_tr_08_fractional_labels_are_checked(tmp_path: Path) -> None:
     write_log(tmp_path / "log.jsonl", rows)
     for flags in ((), ("--preview",)):
         code, found = trained(tmp_path / "log.jsonl", "--out", tmp_path / "model", *flags)
-        assert code == ExitCode.GATE_REFUSED
+        assert code == ExitCode.GATED
         words = next(gate["words"] for gate in found["gates"] if gate["gate"] == "sound_numbers")
         assert "feature semantic of memory 'a' in packet 'p0'" in words
     assert not (tmp_path / "model").exists()
@@ -79,13 +79,13 @@ def test_tr_10_an_empty_log_is_said_to_be(tmp_path: Path) -> None:
     """A store without a packet, and one with packets and no use: said so, another code than 0, nothing written."""
     with moving(tmp_path) as (server, _):
         code, found = trained(tmp_path / "data", "--out", tmp_path / "model")
-        assert code == ExitCode.GATE_REFUSED
+        assert code == ExitCode.GATED
         assert any("no packet in this window" in gate["words"] for gate in found["gates"])
         server.client.upsert("n", [{"id": f"m{i}", "content": text(i)} for i in range(9)])
         for _ in range(3):
             server.client.rank("n", "anything")
         code, found = trained(tmp_path / "data", "--out", tmp_path / "model")
-        assert code == ExitCode.GATE_REFUSED
+        assert code == ExitCode.GATED
         assert any("3 packets in this window and no report" in gate["words"] for gate in found["gates"])
     assert not (tmp_path / "model").exists()
 

@@ -29,6 +29,7 @@ from training.sources import read_source
 BETWEEN: Micros = 600 * SECOND
 KINDS = ("fact", "decision", "preference")
 RELEVANCE = FEATURE_NAMES.index("relevance")
+LOWER = ("--gate", "most_standard_error=0.1")
 FITTABLE = 0.55
 """Of all weight what the features have together that differ in these packets; the rest stays where it is."""
 
@@ -86,12 +87,17 @@ def test_a_server_in_use_is_learned_from(tmp_path: Path) -> None:
     is used rises by as much as one run may, and the packets are in the data set as they were served."""
     with moving(tmp_path) as (server, now):
         work(server, now, 420)
-        code, found = trained(tmp_path / "data", "--out", tmp_path / "model", "--gate", "most_standard_error=0.1")
+        code, found = trained(tmp_path / "data", "--out", tmp_path / "model", *LOWER)
         assert code == 0, [gate for gate in found["gates"] if not gate["passed"]]
         assert [gate["gate"] for gate in found["gates"] if gate["stage"] == "train" and not gate["passed"]] == []
         artifact = read_artifact(tmp_path / "model")
         assert artifact.weights.values[RELEVANCE] == pytest.approx(0.01 + 0.05, abs=1e-6)
-        code, free = trained(tmp_path / "data", "--preview", "--dry-run")
+        # What a server was given is where the next run starts.
+        loaded = server.client.load_model(str(tmp_path / "model"), force_reason="a test")
+        assert loaded.model.version == artifact.version
+        code, chained = trained(tmp_path / "data", "--dry-run", *LOWER)
+        assert {each["feature"]: each["before"] for each in chained["weights"]}["relevance"] == pytest.approx(0.06)
+        code, free = trained(tmp_path / "data", "--preview", "--dry-run", "--base", "default")
         assert code == 0
         assert next(each["after"] for each in free["weights"] if each["feature"] == "relevance") > 0.5 * FITTABLE
 

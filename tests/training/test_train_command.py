@@ -96,7 +96,7 @@ def test_the_same_data_and_seed_give_the_same_bytes(place: Path) -> None:
 def test_a_preview_goes_all_the_way_and_cannot_be_promoted(place: Path) -> None:
     """With 60 sessions, which no gate would let pass."""
     path = log(place / "log.jsonl", sessions=60)
-    assert ran("train", path, "--base", "start", "--out", "model").exit_code == ExitCode.GATE_REFUSED
+    assert ran("train", path, "--base", "start", "--out", "model").exit_code == ExitCode.GATED
     code, found = as_json("train", path, "--base", "start", "--preview", "--out", "preview")
     assert code == 0
     artifact = read_artifact(place / "preview")
@@ -119,10 +119,10 @@ def test_a_dry_run_writes_nothing(place: Path) -> None:
 
 
 def test_a_refusal_says_what_is_missing(place: Path) -> None:
-    """Exit code 30, the gate's words, nothing written and nothing overwritten."""
+    """Exit code 9, the gate's words, nothing written and nothing overwritten."""
     (place / "model").mkdir()
     found = ran("train", log(place / "log.jsonl", sessions=4), "--base", "start", "--out", "model")
-    assert found.exit_code == ExitCode.GATE_REFUSED
+    assert found.exit_code == ExitCode.GATED
     assert "Not enough data" in found.stdout
     assert "more are needed" in found.stdout
     assert list((place / "model").iterdir()) == []
@@ -157,7 +157,7 @@ def test_gates_are_set_by_name(place: Path) -> None:
     lowered = ["least_fit_sessions=40", "least_held_out_sessions=20", "least_effective_sessions=30"]
     flags = [each for setting in [*lowered, "most_standard_error=0.2"] for each in ("--gate", setting)]
     assert ran("train", path, "--base", "start", "--out", "model", *flags).exit_code == 0
-    assert ran("train", path, "--base", "start", "--out", "other").exit_code == ExitCode.GATE_REFUSED
+    assert ran("train", path, "--base", "start", "--out", "other").exit_code == ExitCode.GATED
 
 
 def test_a_model_starts_the_next_one(place: Path) -> None:

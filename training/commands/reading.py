@@ -18,12 +18,15 @@ from sidecar.cli.store_folder import data_folder, store_errors
 from sidecar.config import resolve
 from sidecar.domain import Micros
 from sidecar.errors import ModelRefusedError, SettingsError, UnknownWeightsError
-from sidecar.weights.artifact import read_artifact
+from sidecar.store.log_reading import read_stored_model
+from sidecar.weights import PRESETS
+from sidecar.weights.archive import files_of
+from sidecar.weights.artifact import read_artifact, verify
 from sidecar.weights.settled import settled_weights
 from training.commands.progress import Advance
 from training.dataset import Cutoffs, Dataset, build_dataset
 from training.model import Model
-from training.sources import read_source
+from training.sources import database_of, read_source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -68,16 +71,22 @@ def read_dataset(source: Path, namespace: str, cutoffs: Cutoffs, advance: Advanc
         return build_dataset(rows, cutoffs)
 
 
-def read_model(base: str) -> Model:
-    """Weights by their name, or a model by its folder or archive; "" means those that the settings serve. Raises
-    Failure."""
-    path = Path(base)
-    if base and (os.sep in base or path.exists()):
-        try:
+def read_model(base: str, source: Path) -> Model:
+    """Weights by their name, or a model by its folder, its archive or its version in the registry of the store that
+    `source` is. "" means what serves: the store's active model, else the settings' weights. Raises Failure."""
+    path, database = Path(base), database_of(source)
+    try:
+        if base and (os.sep in base or path.exists()):
             artifact = read_artifact(path)
-        except ModelRefusedError as error:
-            raise Failure(error.message, ExitCode.REFUSED, reason=error.reason) from error
-        return Model(artifact.weights, artifact.namespaces)
+            return Model(artifact.weights, artifact.namespaces)
+        if database is not None and database.is_file() and base not in PRESETS:
+            with store_errors():
+                stored = read_stored_model(database, base)
+            if stored is not None:
+                artifact = verify(files_of(stored[1]))
+                return Model(artifact.weights, artifact.namespaces)
+    except ModelRefusedError as error:
+        raise Failure(error.message, ExitCode.REFUSED, reason=error.reason) from error
     try:
         holder = settled_weights(resolve({}, settings_environ(os.environ)).settings)
         weights = holder.named(base) if base else holder.active

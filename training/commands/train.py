@@ -42,7 +42,7 @@ Examples:
   memory-ranker train --out model
   memory-ranker train log.parquet --until 2026-10-01T00:00:00Z --preview --out preview
 
-Ends with 0 if it was trained, 30 if a gate refused, and another code if it failed. Who may promote what was trained is
+Ends with 0 if it was trained, 9 if a gate refused, and another code if it failed. Who may promote what was trained is
 in the model's manifest; docs/training.md has every gate and its setting.""",
 )
 @log_options
@@ -51,7 +51,7 @@ in the model's manifest; docs/training.md has every gate and its setting.""",
     "--base",
     default="",
     metavar="WEIGHTS",
-    help="Start from these: a name, or a model's folder.  [default: those that the settings serve]",
+    help="Start from these: a name, a version, or a model's folder.  [default: what serves]",
 )
 @click.option(
     "--out",
@@ -118,7 +118,7 @@ def train(
     )
     settings = replace(settings, lambdas=(0.0,)) if no_prior else settings
     _check_out(out, dry_run=dry_run)
-    model = read_model(base)
+    model = read_model(base, source)
     if model.common.form != form or model.common.variants:
         raise Failure(
             f"base: the weights {model.common.version!r} cannot be started from: they are no plain linear ones. Name "
@@ -131,7 +131,7 @@ def train(
         version, folder = _written(run, out, advance, dry_run=dry_run)
     _show(run, version, folder, as_json=as_json)
     if run.trained is None:
-        exit_with(ExitCode.GATE_REFUSED)
+        exit_with(ExitCode.GATED)
 
 
 def _check_extra() -> None:
