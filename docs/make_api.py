@@ -45,7 +45,7 @@ gRPC, package `memoryranker.v1`, over a Unix socket or loopback. The server offe
   another payload is an error.
 - A message has at most 4 MiB (`max_message_bytes` in [settings.md](settings.md)). Pages are asked for by token.
 - A method that is not built yet answers `UNIMPLEMENTED`.
-- Fields are only ever added. What is there keeps its meaning.
+- Fields are only ever added. What is there keeps its meaning: [conventions.md](conventions.md) has the promise.
 """
 
 
