@@ -18,14 +18,14 @@ def main() -> None:
         memories = memory_pb2_grpc.MemoryServiceStub(channel)
         rankers = ranker_pb2_grpc.RankerServiceStub(channel)
 
-        # Remember: one batch, and a stream for anything longer.
+        # Remember: one batch, and a stream for anything longer; its id resumes it, should it break.
         batch = [types_pb2.Memory(id="canary", content="Deploys need a green canary for 30 minutes", kind="decision")]
         memories.UpsertMemories(
             memory_pb2.UpsertMemoriesRequest(namespace="agent-7", memories=batch, request_id=uuid.uuid4().hex),
             timeout=DEADLINE,
         )
         chunks = [[types_pb2.Memory(id=f"note-{n}", content=f"Note {n} of the handbook")] for n in range(3)]
-        for answer in ranker.ingest(memories, "agent-7", "handbook", chunks, timeout=30):
+        for answer in ranker.ingest(memories, "agent-7", uuid.uuid4().hex, chunks, timeout=30):
             print(f"chunk {answer.sequence} is durable")
 
         # Rank, use, report.

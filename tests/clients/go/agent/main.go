@@ -25,7 +25,7 @@ func run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 
-	// Remember: one batch, and a stream for anything longer.
+	// Remember: one batch, and a stream for anything longer; its id resumes it, should it break.
 	batch := []*v1.Memory{{Id: "canary", Content: "Deploys need a green canary for 30 minutes", Kind: "decision"}}
 	if _, err := memories.UpsertMemories(ctx, &v1.UpsertMemoriesRequest{
 		Namespace: "agent-7", Memories: batch, RequestId: uuid.NewString(),
@@ -33,7 +33,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	chunks := [][]*v1.Memory{{{Id: "note-1", Content: "First note"}}, {{Id: "note-2", Content: "Second note"}}}
-	if _, err := ranker.Ingest(ctx, memories, "agent-7", "handbook", chunks); err != nil {
+	if _, err := ranker.Ingest(ctx, memories, "agent-7", uuid.NewString(), chunks); err != nil {
 		return err
 	}
 

@@ -4,6 +4,7 @@ package ranker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ const serviceConfig = `{"methodConfig": [{
 
 // Dial returns a connection to unix:PATH or HOST:PORT. Make one and share it: it reconnects by itself.
 func Dial(address string) (*grpc.ClientConn, error) {
+	if address == "" {
+		return nil, errors.New("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT")
+	}
 	pauses := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}
 	return grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -12,12 +12,13 @@ fn memory(id: &str, content: &str) -> Memory {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let channel = connect(&env::var("MEMORY_RANKER_LISTEN")?)?; // one for the whole agent
+    let address = env::var("MEMORY_RANKER_LISTEN").map_err(|_| "set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT")?;
+    let channel = connect(&address)?; // one for the whole agent
     let mut memories = MemoryServiceClient::new(channel.clone());
     let mut ranker = RankerServiceClient::new(channel);
     let (namespace, patience) = ("agent-7".to_string(), Patience::default());
 
-    // Remember: one batch, and a stream for anything longer.
+    // Remember: one batch, and a stream for anything longer; its id resumes it, should it break.
     let batch = UpsertMemoriesRequest {
         namespace: namespace.clone(),
         memories: vec![memory("canary", "Deploys need a green canary for 30 minutes")],
@@ -25,7 +26,8 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     };
     call(patience, batch, async |request| memories.upsert_memories(request).await).await?;
     let chunks = vec![vec![memory("note-1", "First note")], vec![memory("note-2", "Second note")]];
-    ingest(&mut memories, &namespace, "handbook", chunks, Duration::from_secs(30)).await?;
+    let stream = Uuid::new_v4().to_string();
+    ingest(&mut memories, &namespace, &stream, chunks, Duration::from_secs(30)).await?;
 
     // Rank, use, report.
     let task = RankRequest {

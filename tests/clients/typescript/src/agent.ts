@@ -11,12 +11,12 @@ const { memory, ranker, close } = connect(process.env.MEMORY_RANKER_LISTEN ?? ""
 const namespace = "agent-7";
 
 try {
-  // Remember: one batch, and a stream for anything longer.
+  // Remember: one batch, and a stream for anything longer; its id resumes it, should it break.
   const canary = Memory.fromPartial({ id: "canary", content: "Deploys need a green canary for 30 minutes" });
   const batch = UpsertMemoriesRequest.fromPartial({ namespace, memories: [canary], requestId: randomUUID() });
   await call(memory, memory.upsertMemories, batch);
   const chunks = [1, 2].map((n) => [Memory.fromPartial({ id: `note-${n}`, content: `Note ${n} of the handbook` })]);
-  for await (const { sequence } of ingest(memory, namespace, "handbook", chunks, 10_000)) {
+  for await (const { sequence } of ingest(memory, namespace, randomUUID(), chunks, 10_000)) {
     console.log(`chunk ${sequence} is durable`);
   }
 

@@ -42,6 +42,9 @@ const OPTIONS: ChannelOptions = {
 
 /** The three services at unix:PATH or HOST:PORT, over one channel. Make them once; the channel reconnects by itself. */
 export function connect(address: string) {
+  if (!address) {
+    throw new Error("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT");
+  }
   const insecure = credentials.createInsecure();
   const ranker = new RankerServiceClient(address, insecure, OPTIONS);
   const shared = { ...OPTIONS, channelOverride: ranker.getChannel() };

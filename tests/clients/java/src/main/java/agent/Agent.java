@@ -26,7 +26,7 @@ public final class Agent {
     var ranker = RankerServiceGrpc.newBlockingStub(channel);
     String namespace = "agent-7";
 
-    // Remember: one batch, and a stream for anything longer.
+    // Remember: one batch, and a stream for anything longer; its id resumes it, should it break.
     UpsertMemoriesRequest batch =
         UpsertMemoriesRequest.newBuilder()
             .setNamespace(namespace)
@@ -35,7 +35,8 @@ public final class Agent {
             .build();
     memories.withDeadlineAfter(5, TimeUnit.SECONDS).upsertMemories(batch);
     var chunks = List.of(List.of(memory("note-1", "First note")), List.of(memory("note-2", "Second note")));
-    Ranker.ingest(MemoryServiceGrpc.newStub(channel), namespace, "handbook", chunks, Duration.ofSeconds(30));
+    String stream = UUID.randomUUID().toString();
+    Ranker.ingest(MemoryServiceGrpc.newStub(channel), namespace, stream, chunks, Duration.ofSeconds(30));
 
     // Rank, use, report.
     RankRequest task =

@@ -53,6 +53,9 @@ final class Ranker {
   /** A channel to unix:PATH or HOST:PORT. Make one and share it: it reconnects by itself. */
   @SuppressWarnings("unchecked")
   static ManagedChannel connect(String address) {
+    if (address == null || address.isEmpty()) {
+      throw new IllegalArgumentException("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT");
+    }
     BOOTSTRAP.setLevel(Level.SEVERE);
     return Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
         .proxyDetector(server -> null) // A web proxy has no business between two processes of one machine.
@@ -117,6 +120,7 @@ final class Ranker {
         words += " (and details that cannot be read)";
       }
       if (status.getCode() == Status.Code.UNAVAILABLE && !answered) {
+        words += status.getCause() == null ? "" : ": " + status.getCause().getMessage();
         words += "; is `memory-ranker serve` running there?";
       }
       return new Refusal(error, info, words, violations, pause);
