@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sidecar.domain import (
@@ -23,7 +23,7 @@ from sidecar.domain import (
     Segment,
 )
 from sidecar.errors import ModelRefusedError, StoreFullError
-from sidecar.features import SCHEMA_HASH, View
+from sidecar.features import SCHEMA_HASH, Kept, View
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
 from sidecar.ranking.pipeline import (
@@ -57,12 +57,37 @@ RECENT_PACKETS = 3
 
 @dataclass(frozen=True, slots=True)
 class RankAnswer:
-    """A packet with what is needed to show it: `memories` by key for every item, and the weights that scored it."""
+    """A packet with what is needed to show it: `memories` by key for every item, and the weights that scored it.
+
+    `kept` is for what follows from the memories as they are shown; None where they are shown just once.
+    """
 
     packet: Packet
     memories: Mapping[int, Memory]
     weights: Weights
     replayed: bool = False
+    kept: Kept | None = None
+
+
+class Served(Mapping[int, Memory]):
+    """The memories of some rows by key, read when one is first asked for. Raises what their source raises."""
+
+    def __init__(self, snapshot: Snapshot, rows: list[int]) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self._keys: list[int] = snapshot.columns.key[rows].tolist()
+        self._found: dict[int, Memory] | None = None
+
+    def __getitem__(self, key: int) -> Memory:
+        if self._found is None:
+            self._found = dict(zip(self._keys, self._snapshot.memories.at(self._rows), strict=True))
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +336,7 @@ class Ranker:
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
         rows, places = arrange(packed, drawn_from.drawn, chance)
         items, undrawn = _log_rows(scored, packed, drawn_from, rows, places.probability.tolist())
-        columns, budgets = scored.columns, limits.budgets
+        budgets = limits.budgets
         shadow = None
         if packet_id and occasion.shadow is not None:
             drawn = set(drawn_from.drawn)
@@ -344,8 +369,8 @@ class Ranker:
             payload=request.payload,
             shadow=shadow,
         )
-        memories = dict(zip(columns.key[rows].tolist(), occasion.snapshot.memories.at(rows), strict=True))
-        return RankAnswer(packet, memories, occasion.weights)
+        snapshot = occasion.snapshot
+        return RankAnswer(packet, Served(snapshot, rows), occasion.weights, kept=snapshot.kept)
 
 
 def _log_rows(

@@ -42,6 +42,8 @@ _OUTCOMES = {each: getattr(memory_pb2, f"WRITE_OUTCOME_{each.name}") for each in
 
 _TEXTS = ("id", "content", "kind", "superseded_by", "source_thread", "subject")
 _OPTIONAL = ("source_sequence", "relevance", "importance_override", "emotion", "token_count")
+MOST_MESSAGES = 4_096
+"""Memories of a snapshot that are kept as messages."""
 OK = status_pb2.Status()
 _ITEM_STATUSES: dict[str | None, status_pb2.Status] = {
     NOT_IN_PACKET: make_status(
@@ -112,8 +114,25 @@ def _importances(memories: Sequence[Memory]) -> list[float]:
     return scores
 
 
-def write_rank(answer: RankAnswer, explain: int) -> ranker_pb2.RankResponse:
-    """The answer to a Rank at one of the ExplainLevels."""
+def write_memories(answer: RankAnswer) -> list[bytes]:
+    """The memories of an answer as serialised messages, in the order of its items."""
+    known: dict[int, bytes] = {} if answer.kept is None else answer.kept.once("messages", dict)
+    if len(known) > MOST_MESSAGES:
+        known.clear()
+    keys = [item.memory_key for item in answer.packet.items]
+    written = {key: known.get(key) for key in keys}
+    missing = [key for key, message in written.items() if message is None]
+    if missing:
+        messages = [types_pb2.Memory() for _ in missing]
+        fill_memories(messages, [answer.memories[key] for key in missing])
+        fresh = dict(zip(missing, (message.SerializeToString() for message in messages), strict=True))
+        known.update(fresh)
+        written |= fresh
+    return [message for key in keys if (message := written[key]) is not None]
+
+
+def write_rank(answer: RankAnswer, explain: int, memories: Sequence[bytes] | None = None) -> ranker_pb2.RankResponse:
+    """The answer to a Rank at one of the ExplainLevels; `memories` as write_memories gives them, if at hand."""
     packet = answer.packet
     response = ranker_pb2.RankResponse(
         packet_id=packet.packet_id,
@@ -154,8 +173,8 @@ def write_rank(answer: RankAnswer, explain: int) -> ranker_pb2.RankResponse:
             ranked.contributions.extend(item.contributions.tolist())
         if full:
             ranked.features.extend(item.features.tolist())
-    memories = [answer.memories[item.memory_key] for item in packet.items]
-    fill_memories([ranked.memory for ranked in response.items], memories)
+    for ranked, memory in zip(response.items, write_memories(answer) if memories is None else memories, strict=True):
+        ranked.memory.MergeFromString(memory)
     return response
 
 

@@ -22,6 +22,7 @@ from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import (
     REPORT_STATES,
     set_time,
+    write_memories,
     write_miss,
     write_pool,
     write_rank,
@@ -69,13 +70,17 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         asked = read_rank(request, self._dimension, self._clock())
         watch.lap(READ)
 
+        vetted: list[tuple[RankAnswer, list[bytes]]] = []
+
         def vet(answer: RankAnswer) -> None:
-            # At most four bytes a character: most answers need not be made to know that they fit.
-            if 4 * sum(len(memory.content) for memory in answer.memories.values()) > self._max_bytes // 2:
-                self._fitting(write_rank(answer, request.explain))
+            vetted.append((answer, memories := write_memories(answer)))
+            # The rest of a message is small: most answers need not be made to know that they fit.
+            if sum(map(len, memories)) > self._max_bytes // 2:
+                self._fitting(write_rank(answer, request.explain, memories))
 
         answer = self._ranker.rank(asked, deadline_check(context), vet, watch)
-        response = self._fitting(write_rank(answer, request.explain))
+        memories = next((memories for each, memories in vetted if each is answer), None)
+        response = self._fitting(write_rank(answer, request.explain, memories))
         watch.lap(WRITE)
         self._record(watch.seconds)
         if any(key == TIMINGS_ASKED for key, _ in context.invocation_metadata()):
