@@ -113,6 +113,19 @@ def _parse_listen(given: Any) -> str:
     return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
 
 
+def _parse_http(given: Any) -> str:
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else _parse_text(given)
+    if text == "off":
+        return text
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if colon else "127.0.0.1"
+    host = "127.0.0.1" if host == "localhost" else host
+    if not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ValueError
+    address = ipaddress.ip_address(host)
+    return f"[{address}]:{int(port)}" if address.version == 6 else f"{address}:{int(port)}"
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -130,6 +143,7 @@ _TEXT = Rule("a text that is not empty", _parse_text)
 _FOLDER = Rule("the path of a folder", _parse_folder)
 _NAMES = Rule("a list of texts (in a flag or a variable: separated by commas)", _parse_names)
 _EMBEDDER = Rule("wordllama, none, onnx:FOLDER, model2vec:FOLDER or client:DIMENSION", _parse_embedder)
+_HTTP = Rule("off, PORT (of this machine alone), or ADDRESS:PORT (0.0.0.0:PORT for all who reach it)", _parse_http)
 _LISTEN = Rule("unix:PATH, or HOST:PORT of this machine alone", _parse_listen)
 
 
@@ -143,6 +157,16 @@ class Settings:
 
     data: Path = field(metadata=_about(_FOLDER, "folder of the store, on a local disk; made if missing"))
     listen: str = field(metadata=_about(_LISTEN, "address to serve on"))
+    socket_access: str = field(
+        default="owner",
+        metadata=_about(
+            _choice("owner", "group"), "who else may use a Unix socket, besides root: the group of its folder"
+        ),
+    )
+    http: str = field(
+        default="off",
+        metadata=_about(_HTTP, "address of the HTTP port, which has /livez, /readyz and /metrics"),
+    )
     embedder: str = field(
         default="wordllama",
         metadata=_about(_EMBEDDER, "what makes vectors of texts; a store keeps the one it was made with"),

@@ -14,14 +14,16 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import FrameType, TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from sidecar import __version__
 from sidecar.config import Settings
 from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
 from sidecar.models import Models
+from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
@@ -41,6 +43,9 @@ from sidecar.store import meta
 from sidecar.store.indexes import PREFIX as INDEX_FILES
 from sidecar.store.store import Store
 from sidecar.weights.settled import settled_weights
+
+if TYPE_CHECKING:
+    from sidecar.observe.http_port import HttpPort
 
 logger = logging.getLogger(__name__)
 
@@ -74,12 +79,18 @@ class Sidecar:
         self._new_packet_id = new_packet_id
         self._open = ExitStack()
         self._server: Server | None = None
+        self._http: HttpPort | None = None
 
     @property
     def listen(self) -> str:
         """The address for clients, once open: unix:PATH or HOST:PORT."""
         assert self._server is not None
         return self._server.listen
+
+    @property
+    def http(self) -> str:
+        """The address of the HTTP port, once open: HOST:PORT, or off."""
+        return "off" if self._http is None else self._http.listen
 
     def open(self) -> None:
         """Claims the address, opens the store, loads every memory, and serves.
@@ -90,8 +101,12 @@ class Sidecar:
         with ExitStack() as undo:
             weights = settled_weights(settings)
             embedder = self._make_embedder(settings.embedder)
-            self._server = server = Server(settings)
+            observer, open_http = _observed(settings)
+            self._server = server = Server(settings, observer)
             undo.callback(server.close)
+            self._http = open_http()
+            if self._http is not None:
+                undo.callback(self._http.close)
             store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)
             undo.callback(store.close)
             reindexer = Reindexer(store, embedder, self._make_embedder)
@@ -129,7 +144,7 @@ class Sidecar:
                 start_time=start_time,
             )
             server.serve(
-                RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes),
+                RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes, observer),
                 MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
                 AdminService(
                     store,
@@ -144,6 +159,18 @@ class Sidecar:
                     server.stopping,
                 ),
             )
+            observer.standing(
+                Standing(
+                    store.numbers,
+                    store.problems,
+                    lambda: weights.active.version,
+                    SCHEMA_HASH,
+                    __version__,
+                    facts.embedder,
+                )
+            )
+            if self._http is not None:
+                self._http.set_ready()
             # The address goes last, so that no second server finds the store still open.
             undo.callback(self.drain)
             self._open = undo.pop_all()
@@ -153,8 +180,12 @@ class Sidecar:
     def drain(self) -> None:
         """Takes no more calls, and returns once those that run have finished or used up `drain_seconds`."""
         assert self._server is not None
+        if self._http is not None:
+            self._http.set_draining()
         if not self._server.drain(self._settings.drain_seconds).wait(self._settings.drain_seconds):
             logger.warning("calls still ran after %g s and were cut off", self._settings.drain_seconds)
+        if self._http is not None:
+            self._http.close()
 
     def close(self) -> None:
         """Drains, and lets everything go."""
@@ -183,6 +214,24 @@ def run(settings: Settings) -> None:
         stop.wait()
         logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
     logger.info("stopped")
+
+
+def _observed(settings: Settings) -> tuple[Observer, Callable[[], HttpPort | None]]:
+    """What hears of the calls, and how to open the port that shows it. Without a port nothing is counted, nor is the
+    library loaded that counts."""
+    if settings.http == "off":
+        return Observer(), lambda: None
+    from sidecar.observe.http_port import HttpPort
+    from sidecar.observe.metrics import CONTENT_TYPE, Metrics
+
+    metrics = Metrics()
+
+    def open_port() -> HttpPort:
+        port = HttpPort(settings.http, metrics.text, CONTENT_TYPE)
+        logger.info("probes and metrics on http://%s", port.listen)
+        return port
+
+    return metrics, open_port
 
 
 def _reserve(settings: Settings) -> ReserveSettings:

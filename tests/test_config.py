@@ -96,6 +96,11 @@ def test_an_unknown_variable_suggests_the_nearest() -> None:
         ("listen", "tcp"),
         ("listen", ":50051"),
         ("listen", "127.0.0.1:70000"),
+        ("socket_access", "all"),
+        ("http", "on"),
+        ("http", "example.org:80"),
+        ("http", "127.0.0.1:70000"),
+        ("http", ":9464"),
     ],
 )
 def test_a_bad_value_names_setting_value_and_limit(name: str, value: str) -> None:
@@ -186,3 +191,18 @@ def test_every_setting_says_what_it_is() -> None:
         assert each.metadata["help"]
         assert each.metadata["rule"].limit
         assert each.metadata["rule"].parse(getattr(settings, name)) == getattr(settings, name)
+
+
+@pytest.mark.parametrize(
+    ("given", "http"),
+    [
+        ("off", "off"),
+        ("9464", "127.0.0.1:9464"),
+        ("localhost:9464", "127.0.0.1:9464"),
+        ("0.0.0.0:9464", "0.0.0.0:9464"),
+        ("[::1]:9464", "[::1]:9464"),
+    ],
+)
+def test_a_bare_http_port_is_this_machines_alone(given: str, http: str) -> None:
+    """Only an address that is written out is another than loopback."""
+    assert resolve({"http": given}, HOME).settings.http == http

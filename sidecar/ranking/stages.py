@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 READ, EMBED, MATCH, SCORE, PACK, LOG, WRITE = STAGES = ("read", "embed", "match", "score", "pack", "log", "write")
 """Checking the request; the task's vector; what each memory shares with the task; features and scores; budgets,
 near-duplicates and draws; the packet's commit; the answer's message."""
-
-Recorder = Callable[[Mapping[str, float]], None]
-"""Hears of each Rank that was answered: seconds by stage, in the order of STAGES. A stage that was not needed is not
-there. Called on the thread that answered, so it should be quick."""
 
 
 class Stopwatch:
@@ -33,7 +29,3 @@ class Stopwatch:
     def __str__(self) -> str:
         """As in HTTP's Server-Timing: `read;dur=0.021, embed;dur=0.080`, in milliseconds."""
         return ", ".join(f"{stage};dur={1e3 * seconds:.3f}" for stage, seconds in self.seconds.items())
-
-
-def unrecorded(_: Mapping[str, float]) -> None:
-    """A recorder that keeps nothing."""

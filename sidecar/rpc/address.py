@@ -1,4 +1,4 @@
-"""Claims the address to serve on: one server an address, and a socket that only its owner may use.
+"""Claims the address to serve on: one server an address, and a socket that only its owner, or its group, may use.
 
 gRPC itself unlinks whatever lies at a socket's path, also the socket of a server that is alive. So a lock file beside
 the socket is taken first, and held for life; only its holder removes a socket, and only one that nobody answers on.
@@ -20,8 +20,9 @@ from sidecar.errors import ListenError, StoreLockedError
 class Address:
     """A claimed address. `listen` is what clients use: unix:PATH or HOST:PORT, with the port that was really bound."""
 
-    def __init__(self, listen: str, bind: Callable[[str], int]) -> None:
-        """Claims the address and binds it with `bind`, which takes gRPC's name of it and returns the port.
+    def __init__(self, listen: str, bind: Callable[[str], int], *, for_group: bool = False) -> None:
+        """Claims the address and binds it with `bind`, which takes gRPC's name of it and returns the port. A socket is
+        its owner's alone, or also the group's of its folder.
 
         Raises StoreLockedError if another server holds it, ListenError if it cannot be had.
         """
@@ -36,7 +37,7 @@ class Address:
         self._lock = _take_lock(path)
         try:
             _remove_stale(path)
-            before = os.umask(0o177)
+            before = os.umask(0o117 if for_group else 0o177)
             try:
                 _bound(bind, f"unix:{quote(str(path))}", listen)
             finally:

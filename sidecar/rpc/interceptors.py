@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -18,8 +19,9 @@ from google.rpc import status_pb2
 
 from sidecar import __version__
 from sidecar.errors import DeadlineExceededError, NotReadyError, OverloadedError, RankerError, Violations
+from sidecar.observe.observer import Observer
 from sidecar.rpc.pools import Pool
-from sidecar.rpc.status import abort, make_status, status_of
+from sidecar.rpc.status import abort, code_name, make_status, reason_of, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +46,12 @@ def deadline_check(context: grpc.ServicerContext) -> Callable[[], None]:
 
 
 class Calls(grpc.ServerInterceptor):
-    """Chooses a call's threads and turns its errors into statuses."""
+    """Chooses a call's threads, turns its errors into statuses, and tells an observer what became of it."""
 
-    def __init__(self, calls: Pool, short: Pool, reading: Pool, streams: Pool, moments: Pool) -> None:
+    def __init__(
+        self, calls: Pool, short: Pool, reading: Pool, streams: Pool, moments: Pool, observer: Observer
+    ) -> None:
+        self._observer = observer
         self._calls = calls
         self._reading = reading
         self._short = short
@@ -81,11 +86,13 @@ class Calls(grpc.ServerInterceptor):
             if inner is None:
                 if self._ready or not method.startswith(OUR_METHODS):
                     return None
-                return self._refusal(NotReadyError("the server is loading; ask again in a moment"))
+                # Before its service is there, a name may be anything at all.
+                return self._refusal(NotReadyError("the server is loading; ask again in a moment"), "other")
             handler = self._handlers[method] = self._wrapped(inner, method)
         pool = self._pool_of(handler)
         if pool.is_full:
-            return self._refusal(OverloadedError(f"too many {pool.what} at a time; try again in a second"))
+            refused = OverloadedError(f"too many {pool.what} at a time; try again in a second")
+            return self._refusal(refused, _name(method) if method.startswith(OUR_METHODS) else "other")
         return handler
 
     def _pool_of(self, handler: Handler) -> Pool:
@@ -98,16 +105,16 @@ class Calls(grpc.ServerInterceptor):
         ours = method.startswith(OUR_METHODS)
         read = inner.request_deserializer
         codec = (_reading(read) if ours else read, inner.response_serializer)
-        answering, streaming = (_answering, _streaming) if ours else (_passing, self._idling)
+        answering, streaming = (self._answering, self._streaming) if ours else (_passing, self._idling)
         if inner.unary_unary is not None:
             answer = answering(inner.unary_unary, method)
             if not ours:  # a check of health must be answered whatever calls there are
                 answer.experimental_thread_pool = self._moments
-            elif method.rpartition("/")[2] in LONG:
+            elif _name(method) in LONG:
                 answer.experimental_thread_pool = self._streams
-            elif method.rpartition("/")[2] in READING:
+            elif _name(method) in READING:
                 answer.experimental_thread_pool = self._reading
-            elif method.rpartition("/")[2] not in EMBEDDING:
+            elif _name(method) not in EMBEDDING:
                 answer.experimental_thread_pool = self._short
             return grpc.unary_unary_rpc_method_handler(answer, *codec)
         if inner.stream_unary is not None:
@@ -140,15 +147,61 @@ class Calls(grpc.ServerInterceptor):
         behaviour.experimental_thread_pool = self._moments if waits_elsewhere else self._streams
         return behaviour
 
-    def _refusal(self, error: RankerError) -> Handler:
+    def _answering(self, inner: Any, method: str) -> Any:
+        observer, name = self._observer, _name(method)
+
+        def answer(request: Any, context: grpc.ServicerContext) -> Any:
+            started = time.perf_counter()
+            try:
+                response = inner(_readable(request), context)
+            except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
+                status = _status(error, method)
+            else:
+                observer.called(name, "OK", time.perf_counter() - started)
+                return response
+            self._failed(name, status, started)
+            abort(context, status)
+
+        return answer
+
+    def _streaming(self, inner: Any, method: str) -> Any:
+        observer, name = self._observer, _name(method)
+
+        def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            started = time.perf_counter()
+            try:
+                yield from inner(_readable(request), context)
+            except GeneratorExit:
+                observer.called(name, "CANCELLED", time.perf_counter() - started)
+                raise
+            except Exception as error:  # noqa: BLE001 - as above
+                status = _status(error, method)
+            else:
+                observer.called(name, "OK", time.perf_counter() - started)
+                return
+            self._failed(name, status, started)
+            abort(context, status)
+
+        return stream
+
+    def _failed(self, name: str, status: status_pb2.Status, started: float) -> None:
+        self._observer.called(name, code_name(status), time.perf_counter() - started)
+        self._observer.refused(reason_of(status))
+
+    def _refusal(self, error: RankerError, name: str) -> Handler:
         """A handler that refuses the call, on a thread that is never long taken."""
         status = status_of(error)
+        self._failed(name, status, time.perf_counter())
 
         def refuse(_: Any, context: grpc.ServicerContext) -> Any:
             abort(context, status)
 
         refuse.experimental_thread_pool = self._moments  # type: ignore[attr-defined]
         return grpc.stream_unary_rpc_method_handler(refuse)
+
+
+def _name(method: str) -> str:
+    return method.rpartition("/")[2]
 
 
 class _Unreadable:
@@ -177,29 +230,6 @@ def _readable(request: Any) -> Any:
         bad.add("request", "cannot be read: a text in it is not UTF-8, it nests too deep, or it is another message")
         bad.raise_if_any()
     return request
-
-
-def _answering(inner: Any, method: str) -> Any:
-    def answer(request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            return inner(_readable(request), context)
-        except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
-            status = _status(error, method)
-        abort(context, status)
-
-    return answer
-
-
-def _streaming(inner: Any, method: str) -> Any:
-    def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        try:
-            yield from inner(_readable(request), context)
-            return
-        except Exception as error:  # noqa: BLE001 - as above
-            status = _status(error, method)
-        abort(context, status)
-
-    return stream
 
 
 def _passing(inner: Any, _: str) -> Any:

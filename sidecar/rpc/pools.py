@@ -23,6 +23,11 @@ class Pool(ThreadPoolExecutor):
         self._counting = threading.Lock()
 
     @property
+    def count(self) -> int:
+        """What it has been given and has not finished."""
+        return self._count
+
+    @property
     def is_full(self) -> bool:
         """True if what comes next should be refused. The pool itself refuses nothing: grpc's loop must never see an
         exception from `submit`."""

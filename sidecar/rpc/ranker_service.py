@@ -14,9 +14,10 @@ from sidecar.domain import Micros, Packet, RankRequest
 from sidecar.errors import AnswerTooLargeError, Violations
 from sidecar.feedback.matching import PRIOR
 from sidecar.feedback.output import find_output, reports_of
+from sidecar.observe.observer import Observer
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.ranker import RankAnswer, Ranker
-from sidecar.ranking.stages import READ, WRITE, Recorder, Stopwatch, unrecorded
+from sidecar.ranking.stages import READ, WRITE, Stopwatch
 from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import (
@@ -54,10 +55,9 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         dimension: int,
         clock: Callable[[], Micros],
         max_message_bytes: int,
-        record: Recorder = unrecorded,
+        observer: Observer,
     ) -> None:
-        """`record` hears how long the stages of each Rank took."""
-        self._record = record
+        self._observer = observer
         self._ranker = ranker
         self._store = store
         self._dimension = dimension
@@ -82,9 +82,11 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         memories = next((memories for each, memories in vetted if each is answer), None)
         response = self._fitting(write_rank(answer, request.explain, memories))
         watch.lap(WRITE)
-        self._record(watch.seconds)
+        self._observer.stages(watch.seconds)
         if any(key == TIMINGS_ASKED for key, _ in context.invocation_metadata()):
             context.set_trailing_metadata(((TIMINGS, str(watch)),))
+        if not answer.replayed:
+            self._observer.packet(answer.packet)
         return response
 
     def ReportUse(
@@ -93,10 +95,11 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         """Ids that are not in the packet are told beside those that count."""
         report = read_report(request, self._clock())
         once = once_of("ReportUse", request, write_report)
-        response = answer_of(
-            feedback_pb2.ReportUseResponse, done := self._store.report(report, self._clock(), once), write_report
-        )
+        done = self._store.report(report, self._clock(), once)
+        response = answer_of(feedback_pb2.ReportUseResponse, done, write_report)
         response.replayed = response.replayed or isinstance(done, Replayed)
+        if not response.replayed:
+            self._observer.report(report.channel, response.used_count, response.unused_count)
         return response
 
     def ReportOutput(
@@ -124,6 +127,10 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         done = self._store.report_together(reports, now, once_of("ReportOutput", request, write)) if reports else []
         response = answer_of(feedback_pb2.ReportOutputResponse, done, write)
         name_handles(response, found.matches)
+        if not isinstance(done, Replayed):
+            for report, outcome in zip(reports, done, strict=True):
+                if not outcome.replayed:
+                    self._observer.report(report.channel, outcome.used_count, outcome.unused_count)
         return response
 
     def GetPacket(

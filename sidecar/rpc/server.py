@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection
 from memoryranker.v1 import admin_pb2_grpc, memory_pb2_grpc, ranker_pb2_grpc
 
 from sidecar.config import Settings
+from sidecar.observe.observer import Observer
 from sidecar.rpc.address import Address
 from sidecar.rpc.health import SERVICES, Health
 from sidecar.rpc.interceptors import Calls
@@ -28,7 +29,7 @@ MAX_WAITING = 1_000
 class Server:
     """A gRPC server. Made, it is loading: it answers health and reflection and refuses everything else for now."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, observer: Observer | None = None) -> None:
         """Claims the address and starts. Raises StoreLockedError or ListenError if the address cannot be had."""
         self._pools = (
             Pool("calls", settings.threads, MAX_WAITING),
@@ -37,7 +38,10 @@ class Server:
             Pool("long streams", settings.streams, 0),
             Pool("moments", 2, math.inf),
         )
-        self._calls = Calls(*self._pools)
+        observer = observer or Observer()
+        for pool in self._pools:
+            observer.working(pool.what, lambda pool=pool: pool.count)  # type: ignore[misc]
+        self._calls = Calls(*self._pools, observer)
         self.stopping = Stopping()
         """For the services: set as soon as the server drains."""
         self._server = grpc.server(
@@ -53,7 +57,9 @@ class Server:
         self._health = Health(self._server)
         names = (*SERVICES, "grpc.health.v1.Health", reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
-        self._address = Address(settings.listen, self._server.add_insecure_port)
+        self._address = Address(
+            settings.listen, self._server.add_insecure_port, for_group=settings.socket_access == "group"
+        )
         self._server.start()
 
     @property

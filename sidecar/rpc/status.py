@@ -94,6 +94,18 @@ def abort(context: grpc.ServicerContext, status: status_pb2.Status) -> Never:
     context.abort(_BY_NUMBER[status.code], status.message)
 
 
+def code_name(status: status_pb2.Status) -> str:
+    """The name of its code, as UNAVAILABLE."""
+    return _BY_NUMBER[status.code].name
+
+
+def reason_of(status: status_pb2.Status) -> str:
+    """The reason in its ErrorInfo, which every status of ours begins with."""
+    info = error_details_pb2.ErrorInfo()
+    status.details[0].Unpack(info)
+    return info.reason
+
+
 def cut(text: str, most: int) -> str:
     """`text` in at most `most` bytes of UTF-8, between characters, with an ellipsis where something is gone."""
     data = text.encode()

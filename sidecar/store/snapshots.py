@@ -50,6 +50,8 @@ class StoreNumbers:
     namespace_count: int
     packet_count: int
     reported_packet_count: int
+    score_version: int
+    """The sum of the namespaces' score versions."""
     byte_count: int
 
 
@@ -115,11 +117,11 @@ def namespace_numbers(connection: sqlite3.Connection, namespace: str) -> Namespa
 
 def store_numbers(connection: sqlite3.Connection, byte_count: int) -> StoreNumbers:
     """The whole store in numbers."""
-    memory_count, namespace_count = connection.execute(
-        "SELECT COALESCE(SUM(memory_count), 0), COUNT(*) FROM namespaces"
+    memory_count, namespace_count, score_version = connection.execute(
+        "SELECT COALESCE(SUM(memory_count), 0), COUNT(*), COALESCE(SUM(score_version), 0) FROM namespaces"
     ).fetchone()
     (packets,) = connection.execute("SELECT COUNT(*) FROM packets").fetchone()
     (reported,) = connection.execute(
         "SELECT COUNT(DISTINCT packet_key) FROM reports WHERE channel IN ('explicit', 'inferred')"
     ).fetchone()
-    return StoreNumbers(memory_count, namespace_count, packets, reported, byte_count)
+    return StoreNumbers(memory_count, namespace_count, packets, reported, score_version, byte_count)

@@ -211,6 +211,13 @@ def test_the_socket_is_for_its_owner_alone_and_goes_with_the_server(tmp_path: Pa
         os.umask(before)
 
 
+def test_a_socket_may_be_for_the_group_of_its_folder_too(tmp_path: Path) -> None:
+    """With socket_access = group, the folder's group may connect and nobody else; only that is another mode."""
+    with started(f"unix:{tmp_path}/s", socket_access="group") as server, channel_to(server.listen) as channel:
+        assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o660
+        assert health_of(channel) == NOT_SERVING
+
+
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     """A socket that a killed server left behind does not keep the next one out."""
     path = tmp_path / "s"
