@@ -100,10 +100,11 @@ def test_streams_are_counted_when_they_end(tmp_path: Path) -> None:
                 for key, value in metrics(server).items()
                 if "requests_total" in key and 'method="IngestMemories"' in key
             }
-        assert counted == {
-            'memory_ranker_requests_total{code="OK",method="IngestMemories"}': 1,
-            'memory_ranker_requests_total{code="INVALID_ARGUMENT",method="IngestMemories"}': 1,
-        }
+        refused = 'memory_ranker_requests_total{code="INVALID_ARGUMENT",method="IngestMemories"}'
+        assert counted.pop(refused) == 1
+        # A caller who has every acknowledgement may hang up, or wait for the end.
+        (finished,) = counted
+        assert re.search('code="(OK|CANCELLED)"', finished)
 
 
 def test_labels_are_bounded_whatever_callers_send(tmp_path: Path) -> None:
