@@ -18,7 +18,7 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test soak bench learning-bench clients client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo docs test soak bench peers learning-bench clients client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -47,6 +47,8 @@ clients: setup ## build and try clients in five languages (about 5 minutes the f
 
 learning-bench: setup ## measure what learning comes to: docs/learning-figures.md, build/learning.json (about an hour; ARGS=--short)
 	@$(BIN)/python -m training.learning_bench $(ARGS)
+
+peers: .venv-peers/.installed ## install the libraries that `make bench ARGS=--peers` measures beside ours (500 MB)
 
 client-oldest: $(OLDEST_VENV)/.installed ## check the client on the oldest supported grpcio and protobuf
 	@PYTHONPATH=$(PROTO_OUT) $(OLDEST_VENV)/bin/python -W error tests/clients/import_alone.py
@@ -87,6 +89,8 @@ lock: $(LOCK_VENV)/.installed ## resolve the requirement files anew
 	$(call lock,dev,--all-extras --python-version 3.11)
 	$(call lock,protogen,--python-version 3.11)
 	$(call lock,oldest,--python-version 3.11)
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --generate-hashes \
+	--no-annotate --no-emit-index-url --python-version 3.11 tests/bench/requirements/peers.in -o tests/bench/requirements/peers.txt
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(PROTO_VENV) $(LOCK_VENV) $(OLDEST_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -132,6 +136,11 @@ $(VENV)/.installed: requirements/dev.txt pyproject.toml
 $(PROTO_VENV)/.installed: requirements/protogen.txt
 	$(call make_venv,$(PROTO_VENV))
 	@$(PROTO_VENV)/bin/python $(PIP_INSTALL) --quiet -r $<
+	@touch $@
+
+.venv-peers/.installed: tests/bench/requirements/peers.txt
+	$(call make_venv,.venv-peers)
+	@.venv-peers/bin/python $(PIP_INSTALL) --quiet -r $<
 	@touch $@
 
 $(OLDEST_VENV)/.installed: requirements/oldest.txt

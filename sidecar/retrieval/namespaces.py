@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 
 from sidecar.domain import Change, NamespaceState
 from sidecar.retrieval.kept_indexes import KeptIndexes
-from sidecar.retrieval.snapshot import Snapshot, snapshot_from
+from sidecar.retrieval.snapshot import Snapshot, empty_snapshot, snapshot_from
 from sidecar.retrieval.sources import Source
 
 FEW = 4
 """So many changes at most are caught up with while the writer waits."""
+
+USES_A_TEXT = 10
+"""So many use counts are read as fast as one memory whose text changed."""
 
 LOADS = 3
 """Loads before giving up on a store whose changes do not follow on its state."""
@@ -74,12 +77,15 @@ class Namespaces:
             return entry.snapshot
 
     def apply(self, change: Change) -> None:
-        """Moves a loaded namespace on. One that is not loaded will see the change when it is.
+        """Moves a loaded namespace on. One that is not loaded will see the change when it is; one that begins with this
+        change is loaded with it, so that it grows as it is written to.
 
         After a gap in the versions or an error the namespace is dropped, to be loaded afresh: a snapshot is a cache.
         """
         with self._lock:
             entry = self._entries.get(change.namespace)
+            if entry is None and change.score_version == 1 and not change.purged:
+                entry = self._entries[change.namespace] = _Entry(snapshot=empty_snapshot(source=self._source))
         if entry is None:
             return
         with entry.lock:
@@ -100,7 +106,7 @@ class Namespaces:
                 self.evict(change.namespace)
             else:
                 entry.snapshot = moved
-                entry.unkept += len(change.upserted) + len(change.deleted_keys)
+                entry.unkept += len(change.upserted) + len(change.deleted_keys) + len(change.uses) // USES_A_TEXT
                 if entry.missed is not None:
                     entry.missed.append(change)
 

@@ -259,6 +259,6 @@ def snapshot_of(memories: Iterable[Memory]) -> Snapshot:
     return Snapshot(changing.changed(changing.empty(Held(PLAIN)), Change("", 0, upserted=keyed)))
 
 
-def empty_snapshot(score_version: int = 0) -> Snapshot:
-    """The snapshot of a namespace without memories."""
-    return Snapshot(changing.empty(Held(PLAIN), score_version))
+def empty_snapshot(score_version: int = 0, source: Source | None = None) -> Snapshot:
+    """The snapshot of a namespace without memories; those to come are kept in `source`, as above."""
+    return Snapshot(changing.empty(source or Held(PLAIN), score_version))

@@ -43,6 +43,32 @@ def server(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[by
         process.wait(timeout=60)
 
 
+class Started:
+    """Servers with folders and clients of their own, which end together."""
+
+    def __init__(self, open_: contextlib.ExitStack) -> None:
+        self._open = open_
+
+    def folder(self) -> Path:
+        """A folder of its own."""
+        return self._open.enter_context(short_folder())
+
+    def server(self, folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+        """As `server`."""
+        return self._open.enter_context(server(folder))
+
+    def client(self, listen: str) -> Client:
+        """A client of a server."""
+        return self._open.enter_context(Client(listen, timeout=60))
+
+
+@contextlib.contextmanager
+def many() -> Iterator[Started]:
+    """Several servers at once."""
+    with contextlib.ExitStack() as stack:
+        yield Started(stack)
+
+
 def serve_echo(listen: str, answer: bytes) -> None:
     """Answers every call with the same bytes, on as many threads as our own server has. Runs until killed."""
 

@@ -10,6 +10,9 @@ import pytest
 from sidecar.domain import Change, Memory, NamespaceState
 from sidecar.retrieval.namespaces import LOADS, Namespaces
 
+BEFORE = 10
+"""Score versions that every namespace has behind it when a test begins."""
+
 
 class Truth:
     """A store of numbered memories: commits under its lock, then tells its subscriber, as the real one does."""
@@ -26,7 +29,7 @@ class Truth:
             self.loads += 1
             memories = tuple(self.states.get(namespace, ()))
         self.after_read()
-        return NamespaceState(namespace, len(memories), memories, {})
+        return NamespaceState(namespace, BEFORE + len(memories), memories, {})
 
     def write(self, namespace: str) -> None:
         with self.lock:
@@ -34,7 +37,7 @@ class Truth:
             number = len(memories) + 1
             memory = Memory(id=f"m{number}", content=f"note {number}", key=number)
             memories.append(memory)
-        self.namespaces.apply(Change(namespace, number, upserted=(memory,)))
+        self.namespaces.apply(Change(namespace, BEFORE + number, upserted=(memory,)))
 
 
 def test_a_namespace_is_loaded_once_and_moved_on() -> None:
@@ -47,6 +50,17 @@ def test_a_namespace_is_loaded_once_and_moved_on() -> None:
         truth.write("a")
     assert truth.loads == 1
     assert truth.namespaces.loaded() == ["a"]
+
+
+def test_a_namespace_grows_from_its_first_change_on() -> None:
+    """One that begins while the server runs is never loaded: it is rankable as it is written to."""
+    truth = Truth()
+    for number in range(1, 4):
+        memory = Memory(id=f"m{number}", content=f"note {number}", key=number)
+        truth.namespaces.apply(Change("new", number, upserted=(memory,)))
+    assert truth.namespaces.loaded() == ["new"]
+    assert truth.namespaces.get("new").live_count == 3
+    assert truth.loads == 0
 
 
 def test_an_unknown_namespace_is_empty_and_none_sees_another() -> None:
@@ -71,7 +85,7 @@ def test_changes_committed_during_a_load_are_kept() -> None:
 
     truth.after_read = write_thrice
     assert truth.namespaces.get("a").live_count == 4
-    assert truth.namespaces.get("a").score_version == 4
+    assert truth.namespaces.get("a").score_version == BEFORE + 4
 
 
 def test_callers_wait_for_one_load() -> None:
@@ -133,12 +147,12 @@ def test_known_changes_are_skipped_and_a_gap_means_a_fresh_load() -> None:
     truth = Truth()
     truth.write("a")
     truth.namespaces.get("a")
-    old = Change("a", 1, deleted_keys=(1,))
+    old = Change("a", BEFORE + 1, deleted_keys=(1,))
     truth.namespaces.apply(old)
     assert truth.namespaces.get("a").live_count == 1
     with truth.lock:
         truth.states["a"] += [Memory(id=f"x{n}", content="x", key=n) for n in (2, 3)]
-    truth.namespaces.apply(Change("a", 3, upserted=(Memory(id="x3", content="x", key=3),)))
+    truth.namespaces.apply(Change("a", BEFORE + 3, upserted=(Memory(id="x3", content="x", key=3),)))
     assert truth.namespaces.get("a").live_count == 3
     assert truth.loads == 2
 
@@ -149,7 +163,7 @@ def test_a_change_that_cannot_be_applied_is_raised_and_the_namespace_reloaded() 
     truth.write("a")
     truth.namespaces.get("a")
     with pytest.raises(AttributeError):
-        truth.namespaces.apply(Change("a", 2, upserted=(None,)))  # type: ignore[arg-type]
+        truth.namespaces.apply(Change("a", BEFORE + 2, upserted=(None,)))  # type: ignore[arg-type]
     truth.write("a")
     assert truth.namespaces.get("a").live_count == 2
 
@@ -173,7 +187,7 @@ def test_no_change_is_lost_between_writers_readers_and_evictions() -> None:
         last = 0
         while not done.is_set():
             snapshot = truth.namespaces.get("a")
-            if snapshot.live_count != snapshot.score_version or snapshot.score_version < last:
+            if snapshot.live_count != snapshot.score_version - BEFORE or snapshot.score_version < last:
                 faults.append(f"{snapshot.live_count} memories at {snapshot.score_version} after {last}")
             last = snapshot.score_version
 

@@ -1,0 +1,36 @@
+"""Fills a store through the API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+
+from memoryranker.client import Client
+
+from tests.bench import workload
+from tests.bench.rows import show
+
+NAMESPACE = "bench"
+BATCH = 500
+
+
+def ranking(client: Client, tasks: Sequence[str]) -> Callable[[], object]:
+    """A Rank of twenty, of one task after the other."""
+    asked = cycle(tasks)
+    return lambda: client.rank(NAMESPACE, next(asked), max_items=20)
+
+
+def fill(client: Client, count: int, vectors: int = 0) -> float:
+    """Stores `count` memories; returns memories a second."""
+    batch: list[dict[str, object]] = []
+    spent = 0.0
+    for number, memory in enumerate(workload.memories(count, vectors=vectors), start=1):
+        batch.append(memory)
+        if len(batch) == BATCH or number == count:
+            start = time.perf_counter()
+            client.upsert(NAMESPACE, batch, timeout=120)
+            spent += time.perf_counter() - start
+            batch = []
+            show(f"stored {number:,} of {count:,}")
+    return count / spent
