@@ -1,0 +1,109 @@
+"""Whether two memories say another value of the same attribute of the same subject. Pure, and careful: to take worth
+from a true memory is worse than to leave a false one its own.
+
+Two texts disagree if all of their words are the same in the same order but for one short stretch that is not the first,
+and what stands there can be only one of two: yes against no, or what comes after a word that says what something is.
+Things that happened do not exclude each other, nor do two things that differ in what they are about.
+The caller may say subject, attribute and value in the metadata, which is exact.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sidecar.domain import Memory
+from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
+
+LONGEST_CLAIM = 60
+"""Words, or characters in scripts without spaces, of a text that may be a claim."""
+LONGEST_VALUE = 5
+"""Words of what may stand in the place of something else, and characters in scripts without spaces."""
+LEAST_SHARED = 0.5
+"""Share of the words of the shorter text that stand in both."""
+FEWEST_SHARED = 2
+HAPPENED = frozenset(("episodic", "attempt", "debugging", "failure", "working"))
+"""Kinds of memories of which two may both be true, whatever they say."""
+
+_PIECES = re.compile(rf"(?:{WORD})(?:[.:/@-](?:{WORD}))*|{UNSPACED}|[=:]")
+_UNSPACED = re.compile(UNSPACED)
+# What something is: after one of these only one thing can stand.
+_STATES = frozenset(
+    """is are was were = uses use using named called prefers prefer costs equals becomes defaults
+    ist sind war heißt bevorzugt est sont était s'appelle préfère es son era prefiere é são prefere è sono preferisce
+    usa utilise nutzt verwendet это предпочитает использует هو هي يفضل يستخدم""".split()
+)
+# Where something is; only after a word that says that it is, lives or stays there.
+_PLACES = frozenset("in at on to an auf à en a em в на في".split())
+_STAYS = _STATES | frozenset(
+    """lives live works work runs run stored located listens due stays belongs reports vive mora trabaja trabalha habite
+    travaille wohnt arbeitet lavora живёт живет работает يعيش يعمل""".split()
+)
+_STATES_UNSPACED = ("是", "为", "為", "叫", "在", "は", "が", "은", "는", "이", "가", "คือ", "เป็น", "ที่", "เท่ากับ")
+_NEGATIONS = frozenset(
+    """not no never n't don't doesn't isn't aren't wasn't won't can't cannot without nicht kein keine nie ne pas jamais
+    sans no nunca sin não sem non mai не нет никогда без لا ليس لم لن غير 不 没 沒 未 无 無 ない 않 안 못""".split()
+)
+
+
+def disagree(one: Memory, other: Memory) -> bool:
+    """True if both cannot be true: the same subject and attribute, another value. Symmetric."""
+    if HAPPENED & {one.kind, other.kind}:
+        return False
+    if one.subject and other.subject and fold(one.subject) != fold(other.subject):
+        return False
+    said = _stated(one), _stated(other)
+    if said[0] is not None and said[1] is not None:
+        return said[0][:2] == said[1][:2] and said[0][2] != said[1][2]
+    return texts_disagree(one.content, other.content)
+
+
+def texts_disagree(one: str, other: str) -> bool:
+    """The same of two texts alone."""
+    a, b = _pieces(one), _pieces(other)
+    if not a or not b or a == b or max(len(a), len(b)) > LONGEST_CLAIM or one.rstrip()[-1:] in "?？؟":
+        return False
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    end = 0
+    while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
+        end += 1
+    mine, theirs = a[start : len(a) - end], b[start : len(b) - end]
+    shared = start + end
+    if start == 0 or shared < FEWEST_SHARED or shared < LEAST_SHARED * min(len(a), len(b)):
+        return False
+    if max(len(mine), len(theirs)) > LONGEST_VALUE:
+        return False
+    if not mine or not theirs:
+        # One says a word more: it disagrees only if that word denies.
+        return bool(set(mine + theirs)) and set(mine + theirs) <= _NEGATIONS
+    if bool(_NEGATIONS & set(mine)) != bool(_NEGATIONS & set(theirs)):
+        return True
+    before = a[:start]
+    return (
+        before[-1] in _STATES
+        or (before[-1] in _PLACES and bool(_STAYS & set(before)))
+        or "".join(before).endswith(_STATES_UNSPACED)
+    )
+
+
+def _stated(memory: Memory) -> tuple[str, str, str] | None:
+    """Subject, attribute and value where the metadata say them; None otherwise."""
+    attribute, value = memory.metadata.get("attribute"), memory.metadata.get("value")
+    subject = memory.subject or memory.metadata.get("subject")
+    if not (isinstance(attribute, str) and isinstance(subject, str) and value is not None):
+        return None
+    if not isinstance(value, bool | int | float | str):
+        return None
+    return fold(subject), fold(attribute), fold(str(value)) if isinstance(value, str) else repr(value)
+
+
+def _pieces(text: str) -> list[str]:
+    """Words in their order; characters in scripts without spaces, but numbers whole."""
+    pieces: list[str] = []
+    for match in _PIECES.findall(fold(normalize(text[: 20 * LONGEST_CLAIM]))):
+        if _UNSPACED.fullmatch(match):
+            pieces.extend(match)
+        else:
+            pieces.append("=" if match in "=:" else match)
+    return pieces

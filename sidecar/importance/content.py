@@ -1,0 +1,174 @@
+"""What a content is worth by itself: six parts, each in [0, 1] (note: importance-scorer, "Content Analysis Factors").
+
+Read from the text alone, but for uniqueness and for references that other memories share: those two come in. Pure. A
+part that counts things levels off: the first is worth half, each further one half of what is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sidecar.domain import Memory
+from sidecar.importance.language import count_markers, read_words
+from sidecar.importance.words import ACTION, HEDGE, IMPERATIVES, LINK, PREFERENCE, SMALL_TALK, STATE
+from sidecar.retrieval.handles import Handle, find_handles
+
+PARTS: Mapping[str, float] = {
+    "semantic_density": 0.20,
+    "entities": 0.15,
+    "uniqueness": 0.20,
+    "actionability": 0.15,
+    "factual_content": 0.15,
+    "cross_references": 0.15,
+}
+"""The note's weights; they sum to 1."""
+
+FULL_DENSITY = 0.65
+"""Share of distinct telling words from which a text is as dense as texts get."""
+FULL_WORDS = 6.0
+"""Telling words below which a text is too short to be called dense."""
+SURE_WORDS = 8.0
+"""Telling words from which an analysis has enough to go by."""
+CHAT_WORDS = 9.0
+"""A text of fewer telling words that bears a greeting or thanks is small talk."""
+SMALL_TALK_SHARE = 0.4
+ASKED_SHARE = 0.4
+HEDGED_SHARE = 0.6
+"""What is left of a part of small talk, of a question, of what is said to be uncertain."""
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+FACTS = frozenset(("date", "version", "url", "email", "code", "ticket", "number", "path"))
+TECHNICAL = frozenset(("symbol", "path", "ticket", "version", "url", "email", "code"))
+LINKS = frozenset(("url", "path", "ticket", "symbol"))
+LONGEST_READ = 20_000
+"""Characters that are analysed; what follows is data more than words."""
+MOST_LOOKED_UP = 8
+"""Handles that are looked for in other memories."""
+REFERENCE_KEYS = frozenset(
+    "related links link refs ref references reference see alternatives sources source project".split()
+)
+DECISION_KEYS = ("decision_type", "decisionType", "decision-type")
+
+# A word with a capital after a word without sentence's end between; and words that are names wherever they stand.
+_NAME = re.compile(r"(?<=[a-z0-9,;:)] )[A-ZÀ-ÖØ-ÞА-ЯЁΑ-Ω][\w'’-]+")
+_TWO_CAPITALS = re.compile(r"(?<!\w)[A-ZÀ-ÞА-ЯЁ][\w'’-]+ (?:[a-z]{2,3} )?[A-ZÀ-ÞА-ЯЁ][\w'’-]+")
+_ACRONYM = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,9}s?|[A-Z]?[a-z]+[A-Z]\w*|[A-Za-z]+\d\w*)(?!\w)")
+_SPEAKER = re.compile(r"([^:\n]{1,40}):\s")
+_LATIN_IN_OTHERS = re.compile(r"[A-Za-z][A-Za-z0-9.+#-]+")
+_KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
+_ENTITY_ENDINGS = re.compile(
+    r"\w{1,6}(?:公司|银行|銀行|大学|大學|医院|醫院|机场|機場|会社|病院|空港|さん|氏|市|省|県|区|區|駅|站|路)"
+    r"|[가-힣]{1,6}(?:씨|님|시|구|동|대학교|회사|병원|공항|역)(?![가-힣])"
+    r"|(?:บริษัท|โรงพยาบาล|มหาวิทยาลัย|ธนาคาร|คุณ|เมือง|จังหวัด)[\u0e01-\u0e4e]{2,12}"
+    r"|(?:شركة|بنك|جامعة|مستشفى|مدينة|مطار|السيد|الدكتور)\s+\w+|《[^》]+》|「[^」]+」|『[^』]+』"
+)
+_DIGITS = re.compile(r"\d[\d.,:/-]*")
+_COMMAND = re.compile(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
+_SENTENCE = re.compile(r"(?:^|[.!;:\n]\s*|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
+_WIKILINK = re.compile(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
+_DEFINITION = re.compile(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the text of one memory says of itself. Values are in [0, 1]; `quality` is how far they are to be trusted."""
+
+    language: str
+    semantic_density: float
+    entities: float
+    actionability: float
+    factual_content: float
+    cross_references: float
+    quality: float
+    handles: frozenset[Handle]
+    decision_type: str
+
+
+def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: False) -> Analysis:
+    """Reads a memory. `is_shared` says whether another memory of the namespace bears a handle, too."""
+    text = memory.content[:LONGEST_READ]
+    lower = text.lower()
+    words = read_words(text)
+    handles = find_handles(text)
+    asks = text.rstrip().endswith(QUESTION_MARKS)
+    chat = words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles
+    hedged = count_markers(lower, words.language, HEDGE) > 0
+    said = (ASKED_SHARE if asks else 1.0) * (HEDGED_SHARE if hedged else 1.0) * (SMALL_TALK_SHARE if chat else 1.0)
+    decision_type = decision_type_of(memory.metadata)
+    shared = sum(1 for handle in sorted(handles)[:MOST_LOOKED_UP] if is_shared(handle))
+    # A decision or a method says what to do by what it is.
+    by_kind = 1.0 if decision_type or memory.kind in ("decision", "procedural") else 0.0
+    return Analysis(
+        language=words.language,
+        semantic_density=_density(words.total, words.meaningful) * (SMALL_TALK_SHARE if chat else 1.0),
+        entities=level(0.75 * len(_names(text, memory, handles))),
+        actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * said,
+        factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * said,
+        cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)),
+        quality=min(words.meaningful / SURE_WORDS, 1.0),
+        handles=handles,
+        decision_type=decision_type,
+    )
+
+
+def level(count: float) -> float:
+    """1 - 2^-count: 0 for none, .5 for one, .75 for two."""
+    left: float = 2.0**-count
+    return 1.0 - left
+
+
+def decision_type_of(metadata: Mapping[str, Any]) -> str:
+    """What sort of decision the caller says that it is; "" if nothing is said."""
+    for key in DECISION_KEYS:
+        value = metadata.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""
+
+
+def _density(total: float, meaningful: float) -> float:
+    """Distinct telling words to all words, less for a text that is too short to tell."""
+    if total <= 0:
+        return 0.0
+    return min(meaningful / total / FULL_DENSITY, 1.0) * min(meaningful / FULL_WORDS, 1.0)
+
+
+def _names(text: str, memory: Memory, handles: frozenset[Handle]) -> set[str]:
+    """Names and technical terms, each once."""
+    found = {handle.value for handle in handles if handle.kind in TECHNICAL}
+    found.update(name.lower() for name in _NAME.findall(text))
+    found.update(name.lower() for name in _TWO_CAPITALS.findall(text))
+    found.update(name.lower() for name in _ACRONYM.findall(text))
+    if not text.isascii():
+        found.update(_KATAKANA.findall(text))
+        found.update(_ENTITY_ENDINGS.findall(text))
+        if sum(map(str.isascii, text)) * 2 < len(text):
+            found.update(name.lower() for name in _LATIN_IN_OTHERS.findall(text))
+    if memory.subject:
+        found.add(memory.subject.lower())
+    elif (speaker := _SPEAKER.match(text)) is not None:
+        found.add(speaker[1].lower())
+    return found
+
+
+def _actions(text: str, lower: str, language: str) -> float:
+    imperative = sum(1 for word in set(_SENTENCE.findall(text)) if word.lower() in IMPERATIVES)
+    markers = count_markers(lower, language, ACTION) + count_markers(lower, language, PREFERENCE)
+    return imperative + markers + min(len(_COMMAND.findall(text)), 2)
+
+
+def _facts(text: str, lower: str, language: str, handles: frozenset[Handle]) -> float:
+    """Figures, dates and identifiers count whole; that something is, has or lives somewhere counts half."""
+    named = {handle.value for handle in handles if handle.kind in FACTS}
+    numbers = {number.strip(".,:/-") for number in _DIGITS.findall(text)}
+    stated = min(count_markers(lower, language, STATE) + min(len(_DEFINITION.findall(text)), 2), 3)
+    return len(named) + min(len(numbers), 4) + 0.5 * stated
+
+
+def _references(text: str, lower: str, language: str, memory: Memory, handles: frozenset[Handle]) -> float:
+    """What points elsewhere: links, tickets, paths, symbols; words that link; keys and tags that do."""
+    keys = sum(1 for key in memory.metadata if key.lower() in REFERENCE_KEYS)
+    pointing = sum(1 for handle in handles if handle.kind in LINKS) + len(set(_WIKILINK.findall(text)))
+    return pointing + count_markers(lower, language, LINK) + keys + 0.5 * min(len(memory.tags), 4)

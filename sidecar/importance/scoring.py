@@ -1,0 +1,172 @@
+"""From signals to a score that is the sum of what it shows, and how sure it is. Pure.
+
+The five signals are weighed; one that is absent hands its weight to those that are there, and so does an absent part of
+a signal. What else moves a score is a line of its own: the kind's baseline, a theme that recurs, what contradicts or
+replaces it, the clamp. The user's rating overrides all of it, as the last line, and what it overrides stays beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sidecar.features.importance import BASELINE
+from sidecar.importance.settings import SIGNALS, ImportanceSettings, SignalWeights
+
+BASELINE_SHARE = 0.4
+"""What a kind's baseline counts, as far as it is above or below the middle. With it the note's own example, whose lines
+sum to .797, comes to the .88 that it prints."""
+MIDDLE = 0.5
+
+USER_SHARE, QUALITY_SHARE, COMPLETENESS_SHARE = 0.4, 0.3, 0.3
+CONFIDENCE_TIERS = (
+    (0.8, "high confidence: multiple strong signals"),
+    (0.6, "moderate confidence: adequate signals"),
+    (0.4, "low confidence: limited signals"),
+    (0.0, "very low confidence: a guess based on defaults"),
+)
+"""From which confidence on, in words."""
+
+Parts = Mapping[str, tuple[float | None, float]]
+"""Value (None: absent) and share of each part of a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One of the five. `value` is None if it is absent; `parts` are what it is made of, "" for none."""
+
+    value: float | None
+    parts: Parts = field(default_factory=dict)
+
+    @staticmethod
+    def of_parts(parts: Parts) -> Signal:
+        """The weighted mean of the parts that are there; absent if none is."""
+        present = {name: (value, share) for name, (value, share) in parts.items() if value is not None and share > 0}
+        total = math.fsum(share for _, share in present.values())
+        if not total:
+            return Signal(None, parts)
+        return Signal(math.fsum(value * share / total for value, share in present.values()), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """Something beside the five signals: its line's name, its value in [0, 1], and what it adds."""
+
+    factor: str
+    value: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a breakdown. A factor with a dot is a part of the line of the signal before the dot."""
+
+    factor: str
+    value: float | None
+    weight: float
+    contribution: float
+
+    @property
+    def is_part(self) -> bool:
+        """True for a part of a signal: it is already in that signal's contribution."""
+        return "." in self.factor
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """A score with its lines. `score` is the sum of the contributions of lines that are no parts, from first to last;
+    `weighted` is the same without the user's override."""
+
+    score: float
+    weighted: float
+    lines: tuple[Line, ...]
+
+    def value(self, factor: str) -> float | None:
+        """The value of a line; None if it is absent."""
+        return next((line.value for line in self.lines if line.factor == factor), None)
+
+
+def weigh(
+    signals: Mapping[str, Signal],
+    weights: SignalWeights,
+    kind: str,
+    settings: ImportanceSettings,
+    adjustments: Sequence[Adjustment] = (),
+    rating: float | None = None,
+) -> Breakdown:
+    """The score of one memory. Signals that are not named are absent."""
+    lines: list[Line] = []
+    by_name = weights.by_name()
+    present = {name: signal for name in SIGNALS if (signal := signals.get(name)) and signal.value is not None}
+    total = math.fsum(by_name[name] for name in present)
+    for name in SIGNALS:
+        signal = signals.get(name, Signal(None))
+        # All that is there may weigh nothing, as where only access is known and has been set to 0.
+        weight = (by_name[name] / total if total else 1.0 / len(present)) if name in present else 0.0
+        lines.append(Line(name, signal.value, weight, weight * (signal.value or 0.0)))
+        lines += _parts(name, signal, weight)
+    baseline = BASELINE.get(kind, BASELINE["default"])
+    # Without any signal the baseline is all there is.
+    added = BASELINE_SHARE * (baseline - MIDDLE) if present else baseline
+    lines.append(Line("baseline", baseline, BASELINE_SHARE if present else 1.0, added))
+    lines += [Line(each.factor, each.value, 1.0, each.contribution) for each in adjustments]
+    raw = _sum(lines)
+    weighted = min(max(raw, settings.lowest), settings.highest)
+    if weighted != raw:
+        lines.append(Line("clamp", weighted, 1.0, _closing(raw, weighted)))
+        weighted = _sum(lines)
+    if rating is None:
+        return Breakdown(weighted, weighted, tuple(lines))
+    lines.append(Line("override", rating, 1.0, _closing(weighted, rating)))
+    return Breakdown(_sum(lines), weighted, tuple(lines))
+
+
+def confidence(*, has_user_signal: bool, quality: float, completeness: float) -> float:
+    """How sure a score is, in [0, 1]."""
+    return USER_SHARE * has_user_signal + QUALITY_SHARE * quality + COMPLETENESS_SHARE * completeness
+
+
+def completeness(signals: Mapping[str, Signal], weights: SignalWeights, expected: Sequence[str] = SIGNALS) -> float:
+    """The weight of the signals that are there, to that of all that could be."""
+    by_name = weights.by_name()
+    known = math.fsum(by_name[name] for name in expected if (s := signals.get(name)) and s.value is not None)
+    total = math.fsum(by_name[name] for name in expected)
+    return known / total if total else 1.0
+
+
+def confidence_words(value: float) -> str:
+    """The tier of a confidence."""
+    return next((words for least, words in CONFIDENCE_TIERS if value >= least - 1e-12), CONFIDENCE_TIERS[-1][1])
+
+
+def retained(score: float, lowest: float, retention: float) -> float:
+    """What is left of a score when so much of it is retained: it sinks to the floor and never below."""
+    return score if score <= lowest else lowest + (score - lowest) * retention
+
+
+def _parts(name: str, signal: Signal, weight: float) -> list[Line]:
+    total = math.fsum(share for value, share in signal.parts.values() if value is not None)
+    lines = []
+    for part, (value, share) in signal.parts.items():
+        of_signal = share / total if value is not None and total else 0.0
+        lines.append(Line(f"{name}.{part}", value, weight * of_signal, weight * of_signal * (value or 0.0)))
+    return lines
+
+
+def _sum(lines: Sequence[Line]) -> float:
+    """From first to last, as a reader adds up."""
+    total = 0.0
+    for line in lines:
+        if not line.is_part:
+            total += line.contribution
+    return total
+
+
+def _closing(reached: float, wanted: float) -> float:
+    """The contribution that brings the sum to `wanted` to the last bit, where floating point has one."""
+    apart = wanted - reached
+    for candidate in (apart, math.nextafter(apart, math.inf), math.nextafter(apart, -math.inf)):
+        if reached + candidate == wanted:
+            return candidate
+    return apart

@@ -1,0 +1,109 @@
+"""How importance is scored: the weights of the five signals, by domain, the clamp, and the switch. Data and checks.
+
+Numbers are those of the note importance-scorer unless it says nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+
+from sidecar.errors import SettingsError
+
+SIGNALS = ("content", "user", "access", "emotion", "context")
+"""The five signals, in the order in which they are shown."""
+
+SUM_TOLERANCE = 1e-6
+
+
+class AccessForm(StrEnum):
+    """How the sessions that used a memory become a number: by logarithm, or by the note's table of tiers."""
+
+    LOGARITHM = "logarithm"
+    TIERS = "tiers"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalWeights:
+    """What each signal counts, in [0, 1]; together 1."""
+
+    content: float = 0.30
+    user: float = 0.25
+    access: float = 0.20
+    emotion: float = 0.15
+    context: float = 0.10
+
+    def by_name(self) -> dict[str, float]:
+        """The same as a mapping, in the order of SIGNALS."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+DOMAINS: Mapping[str, SignalWeights] = {
+    # What code depends on is true until it is changed, and feelings say little of it.
+    "code": SignalWeights(content=0.35, user=0.25, access=0.25, emotion=0.05, context=0.10),
+    # Of what people say to each other, what moved them is what they come back to.
+    "conversation": SignalWeights(content=0.25, user=0.25, access=0.15, emotion=0.25, context=0.10),
+    # A decision is worth most while what it decides is being worked on.
+    "decisions": SignalWeights(content=0.35, user=0.25, access=0.15, emotion=0.05, context=0.20),
+}
+"""Shipped beside the common weights, which have the name "". Set by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportanceSettings:
+    """Everything that can be set. `domains` are by name, the shipped ones and the user's own; `domain` names the one
+    that counts where a call names none ("" for `weights`)."""
+
+    enabled: bool = True
+    weights: SignalWeights = SignalWeights()
+    lowest: float = 0.1
+    highest: float = 1.0
+    access_form: AccessForm = AccessForm.LOGARITHM
+    domain: str = ""
+    domains: Mapping[str, SignalWeights] = field(default_factory=lambda: DOMAINS)
+    emotion_namespaces: frozenset[str] = frozenset()
+
+    def of_domain(self, domain: str = "") -> SignalWeights:
+        """The weights of a domain. SettingsError if there is none of that name."""
+        name = domain or self.domain
+        if not name:
+            return self.weights
+        if name not in self.domains:
+            raise SettingsError(
+                f"importance_domain: there is none named {name!r}; known are {', '.join(sorted(self.domains))}"
+            )
+        return self.domains[name]
+
+
+def check_weights(weights: SignalWeights, where: str) -> None:
+    """SettingsError unless each is in [0, 1] and together they are 1."""
+    shown = ", ".join(f"{name} {value:g}" for name, value in weights.by_name().items())
+    for name, value in weights.by_name().items():
+        if not 0.0 <= value <= 1.0:
+            raise SettingsError(f"{where}: the weight of {name} is {value!r}; it must be in [0, 1]")
+    total = sum(weights.by_name().values())
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise SettingsError(
+            f"{where}: the weights of importance sum to {total:.6g} ({shown}); they must sum to 1. Change the others "
+            "with the one you set"
+        )
+
+
+def check_range(lowest: float, highest: float) -> None:
+    """SettingsError unless there is room between the floor and the cap."""
+    if not lowest < highest:
+        raise SettingsError(
+            f"importance_min is {lowest:g} and importance_max is {highest:g}; the first must be below the second"
+        )
+
+
+def with_domains(settings: ImportanceSettings, own: Mapping[str, Mapping[str, float]]) -> ImportanceSettings:
+    """The settings with domains of the user's own; one of a shipped name takes its place. SettingsError."""
+    made = {}
+    for name, table in own.items():
+        if unknown := sorted(set(table) - set(SIGNALS)):
+            raise SettingsError(f"importance.{name}: {unknown[0]!r} is no signal; the signals are {', '.join(SIGNALS)}")
+        made[name] = SignalWeights(**{signal: float(table.get(signal, 0.0)) for signal in SIGNALS})
+        check_weights(made[name], f"importance.{name}")
+    return replace(settings, domains={**DOMAINS, **made})

@@ -1,0 +1,90 @@
+"""The memories of a namespace that stand nearest to given vectors, by FAISS over the snapshot's own matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Floats
+from sidecar.retrieval import contents, vectors
+from sidecar.retrieval.handles import Handle
+from sidecar.retrieval.lexical import inverse_document_frequency
+from sidecar.retrieval.snapshot import Snapshot
+from sidecar.retrieval.tokenizer import tokenize
+from sidecar.retrieval.vectors import Vectors
+
+BATCH = 256
+"""Vectors that are compared at a time: enough to be fast, few enough to take little memory."""
+
+
+class Nearest(NamedTuple):
+    """Rows and cosines of the nearest, each shape (n, k), nearest first; row -1 and cosine NaN where there is none."""
+
+    rows: NDArray[np.int64]
+    cosines: Floats
+
+
+def nearest(snapshot: Snapshot, wanted: Vectors, k: int, most_rows: int | None = None) -> Nearest:
+    """The k nearest live rows to each of n vectors, shape (n, dimension); a zero vector has none.
+
+    `most_rows` bounds how many rows are compared: the newest ones then.
+    """
+    n = len(wanted)
+    rows = np.full((n, k), -1, dtype=np.int64)
+    cosines = np.full((n, k), np.nan)
+    matrix = snapshot.contents.table.column(contents.VECTOR)
+    if not n or not len(matrix) or not matrix.shape[1] or wanted.shape[1:] != matrix.shape[1:]:
+        return Nearest(rows, cosines)
+    inverse = snapshot.contents.table.column(contents.INVERSE_LENGTH)
+    first = 0 if most_rows is None else max(0, len(matrix) - most_rows)
+    candidates = np.flatnonzero(snapshot.columns.live[first:] & (inverse[first:] > 0.0)) + first
+    if not len(candidates):
+        return Nearest(rows, cosines)
+    # Rows are snapped to a grid and so are only nearly of length 1; the difference is below what a neighbour turns on.
+    whole = len(candidates) == len(matrix) - first
+    compared = np.ascontiguousarray(matrix[first:] if whole else matrix[candidates], dtype=np.float32)
+    asked = vectors.snap(wanted)
+    found = min(k, len(candidates))
+    for start in range(0, n, BATCH):
+        batch = np.ascontiguousarray(asked[start : start + BATCH])
+        products, places = faiss.knn(batch, compared, found, metric=faiss.METRIC_INNER_PRODUCT)
+        rows[start : start + BATCH, :found] = candidates[places]
+        cosines[start : start + BATCH, :found] = np.clip(products, -1.0, 1.0)
+    nothing = ~asked.any(axis=1)
+    rows[nothing], cosines[nothing] = -1, np.nan
+    return Nearest(rows, cosines)
+
+
+def nearest_by_words(snapshot: Snapshot, text: str, k: int) -> Nearest:
+    """The k rows that bear most of a text's words, by their rarity: for namespaces without vectors. Shape (1, k).
+
+    In the place of a cosine stands the share of the text's words that the other bears.
+    """
+    rows, shares = np.full((1, k), -1, dtype=np.int64), np.full((1, k), np.nan)
+    live = snapshot.columns.live
+    borne = np.zeros(len(snapshot))
+    total = 0.0
+    for term in dict.fromkeys(token.term for token in tokenize(text) if not token.is_stop_word):
+        bearing, _ = snapshot.contents.terms.find(term, live, snapshot.contents.all_live)
+        idf = inverse_document_frequency(snapshot.live_count, len(bearing))
+        total += idf
+        borne[bearing] += idf
+    found = np.argsort(-borne, kind="stable")[:k]
+    found = found[borne[found] > 0.0]
+    rows[0, : len(found)], shares[0, : len(found)] = found, borne[found] / (total or 1.0)
+    return Nearest(rows, shares)
+
+
+def is_borne_by_another(snapshot: Snapshot, row: int | None, handle: Handle) -> bool:
+    """True if a memory other than the one in `row` bears a handle."""
+    bearing = snapshot.contents.rows_marked(("handle", *handle))
+    return bool(len(bearing) > 1 or (len(bearing) == 1 and bearing[0] != row))
+
+
+def vector_of(snapshot: Snapshot, row: int) -> Vectors:
+    """The vector of a row; zeros for one without."""
+    found: Vectors = snapshot.contents.table.column(contents.VECTOR)[row]
+    return found
