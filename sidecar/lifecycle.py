@@ -22,6 +22,8 @@ from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.importance.scorer import ImportanceScorer
+from sidecar.importance.settings import ImportanceSettings
 from sidecar.models import Models
 from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
@@ -137,6 +139,12 @@ class Sidecar:
                 new_packet_id=self._new_packet_id,
                 priors=priors,
             )
+            scorer = ImportanceScorer(
+                namespaces,
+                embedder,
+                ImportanceSettings(emotion_namespaces=frozenset(settings.emotion_namespaces)),
+                self._clock,
+            )
             facts = ServerFacts(
                 listen=server.listen,
                 embedder=f"{embedder.name}@{embedder.fingerprint}",
@@ -145,7 +153,9 @@ class Sidecar:
             )
             server.serve(
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes, observer),
-                MemoryService(store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping),
+                MemoryService(
+                    store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping, scorer
+                ),
                 AdminService(
                     store,
                     weights,

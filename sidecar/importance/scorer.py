@@ -207,12 +207,15 @@ class ImportanceScorer:
         else:
             by_words = [nearest_by_words(snapshot, memory.content, NEIGHBOURS + 1) for memory in memories]
             pairs = [(each.rows[0], each.cosines[0]) for each in by_words]
+        # One read for all of them: a snapshot keeps no texts.
+        wanted = sorted({row for found, _ in pairs for row in found.tolist() if row >= 0})
+        memory_of = dict(zip(wanted, snapshot.memories.at(wanted), strict=True))
         around = []
         for own, (found, cosines) in zip(rows, pairs, strict=True):
             kept = [
-                Neighbour(snapshot.memories[row], cosine)
+                Neighbour(memory_of[row], cosine)
                 for row, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
-                if row >= 0 and row != own and row not in left_out
+                if row >= 0 and row != own and row not in left_out and memory_of[row].content
             ]
             around.append(kept[:NEIGHBOURS])
         return around
@@ -289,7 +292,6 @@ class ImportanceScorer:
         )
         consensus = consensus_of(subject.agent_scores)
         row = looked.row
-        stored = snapshot.memories[row] if row is not None else None
         sessions = subject.use_sessions
         if sessions is None and row is not None and signals["access"].value is not None:
             sessions = int(snapshot.columns.use_sessions[row])
@@ -307,7 +309,7 @@ class ImportanceScorer:
         keeps = memory.pinned or rating is not None
         retention = 1.0 if keeps else recency_value(self._age(snapshot, looked), half_life)
         return Scored(
-            memory=memory if stored is None else replace(memory, importance_use=stored.importance_use),
+            memory=memory,
             breakdown=breakdown,
             content=self._content_part(namespace, memory, looked, own),
             confidence=sure,
@@ -351,7 +353,7 @@ class ImportanceScorer:
 
     def _values(self, namespace: str, snapshot: Snapshot, rows: Sequence[int]) -> list[Mapping[str, float | None]]:
         """What calibration goes by: the values of signals and of the content's parts for stored memories."""
-        memories = [snapshot.memories[row] for row in rows]
+        memories = snapshot.memories.at(rows)
         most = int(snapshot.columns.use_sessions.max(where=snapshot.columns.live, initial=0))
         found: list[Mapping[str, float | None]] = []
         for memory, looked in zip(memories, self._look(namespace, snapshot, memories), strict=True):

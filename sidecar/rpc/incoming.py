@@ -231,7 +231,7 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
     if min_score is not None:
         check_range(bad, "min_score", min_score, 0, 1)
     check_choice(bad, "explain", request.explain, ranker_pb2.ExplainLevel.keys(), ranker_pb2.ExplainLevel.values())
-    context = _context(bad, request.context)
+    context = read_context(bad, request.context)
     wanted = read_filter(bad, request.filter)
     name, explicit = _weights(bad, request.weights)
     vector = None
@@ -327,7 +327,8 @@ _CHANNELS = {getattr(types_pb2, f"CHANNEL_{channel.name}"): channel for channel 
 _RATINGS = {getattr(types_pb2, f"RATING_{rating.name}"): rating for rating in Rating}
 
 
-def _context(bad: Violations, message: types_pb2.Context) -> Context:
+def read_context(bad: Violations, message: types_pb2.Context) -> Context:
+    """What an agent works on beyond its task, checked."""
     for name, count, size in (("goals", 32, 1_024), ("projects", 32, 256), ("files", 256, 1_024)):
         check_texts(bad, f"context.{name}", getattr(message, name), count, 0, size)
     return Context(tuple(message.goals), tuple(message.projects), tuple(message.files))

@@ -12,10 +12,12 @@ from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 
 from sidecar.domain import Filter, Memory, Micros, WriteOutcome
 from sidecar.errors import Violations
+from sidecar.importance.scorer import ImportanceScorer
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
+from sidecar.rpc.importance import score_importance
 from sidecar.rpc.incoming import (
     read_changes,
     read_filter,
@@ -52,7 +54,9 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         clock: Callable[[], Micros],
         max_message_bytes: int,
         stopping: Stopping,
+        scorer: ImportanceScorer,
     ) -> None:
+        self._scorer = scorer
         self._store = store
         self._namespaces = namespaces
         self._embedder = embedder
@@ -222,6 +226,12 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         if len(found) > size:
             response.next_page_token = make_token(of, found[size - 1].namespace)
         return response
+
+    def ScoreImportance(
+        self, request: memory_pb2.ScoreImportanceRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.ScoreImportanceResponse:
+        """Weighs what is known of each memory now, and stores nothing."""
+        return score_importance(request, self._scorer, self._namespaces, self._embedder.dimension)
 
     def _derive(self, patches: Iterable[tuple[str, dict[str, Any]]], old: Mapping[str, Memory]) -> dict[str, Derived]:
         """Tokens and vector that follow from each patch's content, or from the memory's where a patch clears them.
