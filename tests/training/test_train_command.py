@@ -203,3 +203,27 @@ def test_an_export_of_a_log_is_whole_or_not_there(place: Path) -> None:
     assert ran("export-log", "broken.jsonl", "--out", "other.parquet").exit_code == ExitCode.ERROR
     assert not any("other" in name for name in tree(place))
     assert ran("export-log", "log.jsonl", "--out", "log.csv").exit_code == ExitCode.USAGE
+
+
+def test_every_long_step_is_told_on_a_terminal(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Reading, half-lives, weights, namespaces, movement and comparison each have a bar; a pipe has none."""
+    path = log(place / "log.jsonl", sessions=60)
+    flags = ["train", str(path), "--base", "start", "--preview", "--dry-run"]
+    assert cli.main(flags, standalone_mode=False) in (0, None)
+    assert capfd.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert cli.main(flags, standalone_mode=False) in (0, None)
+    said = capfd.readouterr().err
+    assert [step for step in ("log", "half-lives", "weights", "movement", "comparison") if step not in said] == []
+
+
+def test_a_person_may_let_a_run_go_further(place: Path) -> None:
+    """--max-l1 and --max-step move the caps of one run; all other gates stay."""
+    path = log(place / "log.jsonl")
+    _, capped = as_json("train", path, "--base", "start", "--dry-run")
+    code, free = as_json("train", path, "--base", "start", "--dry-run", "--max-l1", "2", "--max-step", "1")
+    assert code == 0
+    assert capped["eta"][""] < free["eta"][""] <= 1.0
