@@ -31,7 +31,7 @@ demo: setup ## show what it does, in a minute, on made-up memories
 
 # A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers,
 # one embedder is a real model, and the oracles are others' implementations of what we compute.
-test: setup $(VENV)/.tokenizers $(VENV)/.models $(VENV)/.oracles ## run the tests
+test: setup $(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser $(VENV)/.oracles ## run the tests
 	@folder=$$(mktemp -d /tmp/mrt.XXXXXX) && trap 'rm -rf "$$folder"' EXIT \
 	&& $(BIN)/pytest -n 2 --basetemp "$$folder/t" $(ARGS)
 
@@ -116,7 +116,7 @@ define make_venv
 	echo "Python cannot make a virtual environment here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }; }
 endef
 
-$(VENV)/.tokenizers $(VENV)/.models: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
+$(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
 	@$(BIN)/python $(PIP_INSTALL) --no-deps -r $<
 	@touch $@
 

@@ -1,0 +1,344 @@
+"""The report of a training run as one HTML page that stands alone: no script, no request, light and dark. Pure.
+
+Pictures are inline SVG. A policy in the page itself forbids it to load anything. Same run, same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from sidecar.features import FEATURE_NAMES
+from sidecar.weights import Weights
+from training import report_figures as figures
+from training.artifact_files import provenance_of, weight_rows
+from training.run import Run, Trained
+
+BAR = 220
+"""Width of a full bar, in pixels."""
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2330; --soft: #5a6375; --paper: #ffffff; --line: #d9dee8; --one: #3461c1;
+  --two: #b0571b; --good: #1e7a3c; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #a2abbd; --paper: #14171f; --line: #333b4b;
+  --one: #8fb1ff; --two: #f0a672; --good: #6fd08c; --bad: #ff8a80; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 24px; max-width: 1040px; background: var(--paper); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 36px 0 8px; }
+p, caption { color: var(--soft); text-align: left; } strong { color: var(--ink); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; } th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line);
+  text-align: left; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.passed { color: var(--good); } .refused { color: var(--bad); }
+svg text { fill: var(--soft); font-size: 11px; } .one { fill: var(--one); } .two { fill: var(--two); }
+.line { stroke: var(--one); stroke-width: 2; fill: none; } .axis { stroke: var(--line); }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); gap: 12px 20px; }
+"""
+
+
+def report(run: Run, trained: Trained, version: str) -> str:
+    """The page of one run."""
+    k = run.settings.gates.top_k
+    logged, aged = trained.logged, trained.dataset
+    scores = trained.old.served_scores(logged), trained.new.served_scores(aged)
+    moved = figures.moves(logged, aged, trained.old, trained.new, k)
+    sections = [
+        _head(run, trained, version),
+        _section("Gates", _gates(run)),
+        _section("Weights", _weights(trained)),
+        _section("Curves" if trained.new.common.curves else "Contributions", _contributions(trained)),
+        _section("Half-lives", _half_lives(trained)),
+        _section("Namespaces", _namespaces(trained)),
+        _section("Use by place", _use(figures.use_by_place(logged), "place")),
+        _section("Use by value of each feature", _by_value(figures.use_by_value(logged))),
+        _section("Reports by agent", _coverage(run)),
+        _section("Propensities", f"<p>{escape(figures.propensities(logged).words)}</p>" + _off_policy(trained)),
+        _section("Use by kind", _use(figures.use_by_kind(logged), "kind")),
+        _section(
+            f"nDCG@{k} of held-out sessions, by agent",
+            _slices(figures.slices(logged, scores, trained.split.held_out, logged.packets.agent, k)),
+        ),
+        _section(
+            f"nDCG@{k} of held-out sessions, by namespace",
+            _slices(figures.slices(logged, scores, trained.split.held_out, logged.packets.namespace, k)),
+        ),
+        _section("The memories that move most", _movers(moved)),
+        _section("What would have been served differently", _exchanges(moved, k)),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>{escape(version)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(sections)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f'<section aria-label="{escape(title)}">\n<h2>{escape(title)}</h2>\n{body}\n</section>'
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str | float]], numbers: Sequence[int] = ()) -> str:
+    """Cells are escaped, but for those that begin with a picture of ours."""
+
+    number = ' class="n"'
+
+    def cell(tag: str, column: int, value: str | float) -> str:
+        text = f"{value:.4g}" if isinstance(value, float) else value if value.startswith("<svg") else escape(value)
+        return f"<{tag}{number if column in numbers else ''}>{text}</{tag}>"
+
+    head = "".join(cell("th", column, title) for column, title in enumerate(titles))
+    body = "\n".join("<tr>" + "".join(cell("td", i, value) for i, value in enumerate(row)) + "</tr>" for row in rows)
+    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _bars(values: Sequence[float], most: float) -> str:
+    """One bar above the other, the first in the first colour."""
+    full = most or 1.0
+    height = 11 * len(values)
+    bars = "".join(
+        f'<rect class="{name}" x="0" y="{11 * row}" width="{max(0.0, value) / full * BAR:.1f}" height="9" rx="2"/>'
+        for row, (name, value) in enumerate(zip(("one", "two"), values, strict=False))
+    )
+    label = ", ".join(f"{value:.3f}" for value in values)
+    return f'<svg role="img" aria-label="{label}" width="{BAR}" height="{height}">{bars}</svg>'
+
+
+def _head(run: Run, trained: Trained, version: str) -> str:
+    provenance, apart = provenance_of(run, trained), trained.held_out.difference
+    window, counts = provenance.window, provenance.counts
+    return (
+        f"<header><h1>{escape(version)}</h1>\n<p>Promotion: <strong>{trained.promotion.value}</strong>. Starts from "
+        f"<strong>{escape(provenance.base_version)}</strong>. On {apart.sessions} held-out sessions nDCG@"
+        f"{run.settings.gates.top_k} goes from {trained.held_out.old:.4f} to {trained.held_out.new:.4f}, by "
+        f"<strong>{apart.mean:+.4f}</strong> (95 %: {apart.low:+.4f} to {apart.high:+.4f}).</p>\n"
+        f"<p>Packets of {window['from_time']} until {window['event_cutoff_time']}, reports received until "
+        f"{window['ingest_cutoff_time']}: {counts['packets']:,} packets, {counts['reported_packets']:,} reported on, "
+        f"{counts['fitted_sessions']:,} sessions fitted on.</p></header>"
+    )
+
+
+def _gates(run: Run) -> str:
+    marks = {True: "passed", False: "refused", None: "not judged"}
+    rows = [
+        (stage, gate.gate, marks[gate.passed], gate.words)
+        for stage, gates in (("train", run.train_gates), ("promote", run.promote_gates))
+        for gate in gates
+    ]
+    table = _table(("stage", "gate", "outcome", "in words"), rows)
+    for word in ("passed", "refused"):
+        table = table.replace(f"<td>{word}</td>", f'<td class="{word}">{word}</td>')
+    return table
+
+
+def _weights(trained: Trained) -> str:
+    rows = weight_rows(trained)
+    most = max((max(before, after) for _, before, after, _ in rows), default=1.0)
+    return "<p>Blue before, orange after.</p>" + _table(
+        ("feature", "before", "after", "by", "standard error", ""),
+        [
+            (name, f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}", error, _bars((before, after), most))
+            for name, before, after, error in rows
+        ],
+        (1, 2, 3, 4),
+    )
+
+
+def _contributions(trained: Trained) -> str:
+    shares = [
+        figures.contribution_shares(data, model.common)
+        for data, model in ((trained.logged, trained.old), (trained.dataset, trained.new))
+    ]
+    names = [name for name in FEATURE_NAMES if shares[0][name] > 0 or shares[1][name] > 0]
+    most = max((max(each[name] for each in shares) for name in names), default=1.0)
+    table = _table(
+        ("feature", "before", "after", ""),
+        [
+            (name, f"{shares[0][name]:.1%}", f"{shares[1][name]:.1%}", _bars([each[name] for each in shares], most))
+            for name in names
+        ],
+        (1, 2),
+    )
+    words = "<p>What each feature adds to the scores of served memories, of all that is added.</p>"
+    return f"{words}{table}{_curves(trained.new.common)}"
+
+
+def _curves(weights: Weights) -> str:
+    """Of a curves model each step function, of a linear one its straight and capped line."""
+    most = float(np.minimum(weights.values, weights.caps).max(initial=0.0)) or 1.0
+    pictures = []
+    for column, name in enumerate(FEATURE_NAMES):
+        x = np.linspace(0.0, 1.0, 101)
+        y = weights.part(column, x)
+        if y.max() <= 0.0:
+            continue
+        top = max(most, float(y.max()))
+        points = " ".join(
+            f"{10 + 200 * a:.1f},{70 - 60 * b / top:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True)
+        )
+        pictures.append(
+            f'<figure style="margin:0"><svg role="img" aria-label="{name}" width="220" height="88">'
+            f'<line class="axis" x1="10" y1="70" x2="210" y2="70"/><polyline class="line" points="{points}"/>'
+            f'<text x="10" y="84">0</text><text x="203" y="84">1</text><text x="10" y="10">{top:.3f}</text></svg>'
+            f"<figcaption>{name}</figcaption></figure>"
+        )
+    return f'<p>What a value adds, by feature.</p><div class="grid">{"".join(pictures)}</div>'
+
+
+def _half_lives(trained: Trained) -> str:
+    if not trained.half_lives:
+        return "<p>No kind stands in enough pairs.</p>"
+    return "<p>In days. A run moves one by a factor of two at most.</p>" + _table(
+        ("kind", "before", "after", "likeliest", "gain in log-likelihood", "sessions"),
+        [
+            (
+                each.kind or "not logged",
+                f"{each.old:g}",
+                f"{each.new:g}",
+                f"{each.best:g}",
+                f"{each.gain:.2f}",
+                str(each.sessions),
+            )
+            for each in trained.half_lives
+        ],
+        (1, 2, 3, 4, 5),
+    )
+
+
+def _namespaces(trained: Trained) -> str:
+    if not trained.namespaces.found:
+        return "<p>No namespace was fitted on its own.</p>"
+    return (
+        "<p>Each is drawn to the common weights as far as its data do not carry it. Own weights serve where they "
+        "differ.</p>"
+        + _table(
+            ("namespace", "differs", "sum of moves", "carried by its data", "sessions"),
+            [
+                (
+                    each.namespace,
+                    "yes" if each.differs else "no",
+                    f"{each.difference:.3f}",
+                    f"{each.share:.0%}",
+                    str(each.sessions),
+                )
+                for each in trained.namespaces.found
+            ],
+            (2, 3, 4),
+        )
+    )
+
+
+def _use(shares: Sequence[figures.Share], what: str) -> str:
+    known = [each for each in shares if each.seen > 0]
+    if not known:
+        return "<p>Nothing is known of use.</p>"
+    most = max(each.rate for each in known)
+    return _table(
+        (what, "used", "of", "rate", ""),
+        [
+            (each.name, f"{each.used:.0f}", f"{each.seen:.0f}", f"{each.rate:.1%}", _bars((each.rate,), most))
+            for each in known
+        ],
+        (1, 2, 3),
+    )
+
+
+def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
+    parts = []
+    for name, shares in found.items():
+        most = max(each.rate for each in shares) or 1.0
+        bars = "".join(
+            f'<rect class="one" x="{10 + 34 * i}" y="{70 - 60 * each.rate / most:.1f}" width="26" '
+            f'height="{60 * each.rate / most:.1f}"><title>{each.name}: {each.rate:.1%} of {each.seen:.0f}</title></rect>'
+            f'<text x="{10 + 34 * i}" y="84">{each.name.removeprefix("to ")}</text>'
+            for i, each in enumerate(shares)
+        )
+        parts.append(
+            f'<figure style="margin:0"><svg role="img" aria-label="{name}" width="220" height="88">{bars}'
+            f'<text x="10" y="9">{most:.0%}</text></svg><figcaption>{name}</figcaption></figure>'
+        )
+    return (
+        "<p>How often memories were used, by the value that the feature had: 0, and fifths up to 1.</p>"
+        '<div class="grid">' + "".join(parts) + "</div>"
+    )
+
+
+def _coverage(run: Run) -> str:
+    most = max((each.share for each in run.agents), default=1.0)
+    return _table(
+        ("agent", "packets", "reported", "share", "", ""),
+        [
+            (
+                each.agent or "(unnamed)",
+                f"{each.packets}",
+                f"{each.reported}",
+                f"{each.share:.1%}",
+                _bars((each.share,), most),
+                "left out" if each.agent in run.left_out_agents else "",
+            )
+            for each in run.agents
+        ],
+        (1, 2, 3),
+    )
+
+
+def _off_policy(trained: Trained) -> str:
+    found = trained.off_policy
+    if found is None:
+        return "<p>No memory of a reserved slot was reported on.</p>"
+    rows = [
+        (name, f"{each.value:.4f}", f"{each.difference:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}")
+        for name, each in found.estimates.items()
+    ]
+    return f"<p>{escape(found.words)}.</p>" + _table(
+        ("estimator", "use rate", "against logged", "95 %"), rows, (1, 2, 3)
+    )
+
+
+def _slices(found: Sequence[figures.Slice]) -> str:
+    if not found:
+        return "<p>No session was held out.</p>"
+    return _table(
+        ("", "sessions", "before", "after", "by"),
+        [
+            (
+                each.name or "(unnamed)",
+                str(each.sessions),
+                f"{each.before:.4f}",
+                f"{each.after:.4f}",
+                f"{each.after - each.before:+.4f}",
+            )
+            for each in found
+        ],
+        (1, 2, 3, 4),
+    )
+
+
+def _movers(moved: figures.Moves) -> str:
+    if not moved.movers:
+        return "<p>No memory moves.</p>"
+    return (
+        "<p>Mean places among the logged candidates of their packets, and the feature that moves them most.</p>"
+        + _table(
+            ("memory", "packets", "place before", "place after", "because of"),
+            [
+                (each.memory_id, str(each.packets), f"{each.before:.1f}", f"{each.after:.1f}", each.because)
+                for each in moved.movers
+            ],
+            (1, 2, 3),
+        )
+    )
+
+
+def _exchanges(moved: figures.Moves, k: int) -> str:
+    share = moved.changed / moved.packets if moved.packets else 0.0
+    words = f"<p>In {moved.changed} of {moved.packets} packets ({share:.0%}) the first {k} would be others.</p>"
+    if not moved.exchanges:
+        return words
+    return words + _table(
+        ("packet", "would have gone", "would have come"),
+        [(each.packet_id, ", ".join(each.gone), ", ".join(each.come)) for each in moved.exchanges],
+    )
