@@ -17,6 +17,7 @@ from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance, json_bytes
 from training.dataset import Dataset
 from training.gates import Gate
+from training.html_report import report
 from training.model import DECIMALS
 from training.run import Run, Trained
 
@@ -110,9 +111,13 @@ def gate_rows(run: Run) -> list[dict[str, object]]:
     ]
 
 
-def others_of(run: Run, trained: Trained) -> dict[str, bytes]:
+def others_of(run: Run, trained: Trained, version: str) -> dict[str, bytes]:
     """The files that are for people."""
-    return {"gates.json": json_bytes(gate_rows(run)), "model_card.md": model_card(run, trained).encode()}
+    return {
+        "gates.json": json_bytes(gate_rows(run)),
+        "model_card.md": model_card(run, trained).encode(),
+        "report.html": report(run, trained, version, provenance_of(run, trained), weight_rows(trained)).encode(),
+    }
 
 
 def model_card(run: Run, trained: Trained) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 
 from sidecar.features import FEATURE_NAMES
 from sidecar.weights import Weights
+from sidecar.weights.artifact import Provenance
 from training import report_figures as figures
-from training.artifact_files import provenance_of, weight_rows
 from training.run import Run, Trained
 
 BAR = 220
@@ -38,16 +38,19 @@ svg text { fill: var(--soft); font-size: 11px; } .one { fill: var(--one); } .two
 """
 
 
-def report(run: Run, trained: Trained, version: str) -> str:
-    """The page of one run."""
+WeightRow = tuple[str, float, float, str]
+
+
+def report(run: Run, trained: Trained, version: str, provenance: Provenance, weights: Sequence[WeightRow]) -> str:
+    """The page of one run. `weights` are (feature, before, after, standard error)."""
     k = run.settings.gates.top_k
     logged, aged = trained.logged, trained.dataset
     scores = trained.old.served_scores(logged), trained.new.served_scores(aged)
     moved = figures.moves(logged, aged, trained.old, trained.new, k)
     sections = [
-        _head(run, trained, version),
+        _head(run, trained, version, provenance),
         _section("Gates", _gates(run)),
-        _section("Weights", _weights(trained)),
+        _section("Weights", _weights(weights)),
         _section("Curves" if trained.new.common.curves else "Contributions", _contributions(trained)),
         _section("Half-lives", _half_lives(trained)),
         _section("Namespaces", _namespaces(trained)),
@@ -107,8 +110,8 @@ def _bars(values: Sequence[float], most: float) -> str:
     return f'<svg role="img" aria-label="{label}" width="{BAR}" height="{height}">{bars}</svg>'
 
 
-def _head(run: Run, trained: Trained, version: str) -> str:
-    provenance, apart = provenance_of(run, trained), trained.held_out.difference
+def _head(run: Run, trained: Trained, version: str, provenance: Provenance) -> str:
+    apart = trained.held_out.difference
     window, counts = provenance.window, provenance.counts
     return (
         f"<header><h1>{escape(version)}</h1>\n<p>Promotion: <strong>{trained.promotion.value}</strong>. Starts from "
@@ -134,8 +137,7 @@ def _gates(run: Run) -> str:
     return table
 
 
-def _weights(trained: Trained) -> str:
-    rows = weight_rows(trained)
+def _weights(rows: Sequence[WeightRow]) -> str:
     most = max((max(before, after) for _, before, after, _ in rows), default=1.0)
     return "<p>Blue before, orange after.</p>" + _table(
         ("feature", "before", "after", "by", "standard error", ""),
@@ -252,7 +254,8 @@ def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
         most = max(each.rate for each in shares) or 1.0
         bars = "".join(
             f'<rect class="one" x="{10 + 34 * i}" y="{70 - 60 * each.rate / most:.1f}" width="26" '
-            f'height="{60 * each.rate / most:.1f}"><title>{each.name}: {each.rate:.1%} of {each.seen:.0f}</title></rect>'
+            f'height="{60 * each.rate / most:.1f}">'
+            f"<title>{each.name}: {each.rate:.1%} of {each.seen:.0f}</title></rect>"
             f'<text x="{10 + 34 * i}" y="84">{each.name.removeprefix("to ")}</text>'
             for i, each in enumerate(shares)
         )

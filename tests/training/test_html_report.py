@@ -12,7 +12,7 @@ import pytest
 from sidecar.weights import make_weights
 from tests.training.made import Agent, Truth, make_dataset
 from training import report_figures as figures
-from training.html_report import report
+from training.artifact_files import others_of
 from training.model import Model
 from training.run import Run, TrainSettings, train
 
@@ -29,10 +29,14 @@ def run() -> Run:
     return train(dataset, Model(START), TrainSettings())
 
 
+def made(run: Run) -> str:
+    assert run.trained is not None
+    return others_of(run, run.trained, "linear-0123456789ab")["report.html"].decode()
+
+
 @pytest.fixture(scope="module")
 def page(run: Run) -> str:
-    assert run.trained is not None
-    return report(run, run.trained, "linear-0123456789ab")
+    return made(run)
 
 
 class Tags(HTMLParser):
@@ -101,8 +105,7 @@ def test_names_are_text_and_no_markup(page: str) -> None:
 
 def test_the_same_run_gives_the_same_page(run: Run, page: str) -> None:
     """Byte for byte."""
-    assert run.trained is not None
-    assert report(run, run.trained, "linear-0123456789ab") == page
+    assert made(run) == page
 
 
 def test_figures_add_up(run: Run) -> None:

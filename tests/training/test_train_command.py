@@ -74,7 +74,7 @@ def test_a_log_becomes_a_model_that_can_be_served(place: Path) -> None:
     assert weights["context"] == pytest.approx(0.20, abs=1e-6)  # .25 less one step of .05
     assert sum(weights.values()) <= 1.0
     assert found["promotion"] == artifact.provenance.gates["promote"]
-    names = {"manifest.json", "weights.json", "golden.json", "gates.json", "model_card.md"}
+    names = {"manifest.json", "weights.json", "golden.json", "gates.json", "model_card.md", "report.html"}
     assert set(tree(place / "model")) == names
     gates = json.loads((place / "model" / "gates.json").read_text())
     assert {gate["gate"] for gate in gates} >= {"sessions", "report_share", "standard_errors", "ndcg", "off_policy"}

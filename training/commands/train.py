@@ -164,7 +164,7 @@ def _written(run: Run, out: Path | None, advance: Advance, *, dry_run: bool) -> 
     folder = Path(version) if out is None else out
     advance("files", 0, 1)
     try:
-        write_artifact(folder, "linear", table, provenance, others_of(run, trained))
+        write_artifact(folder, "linear", table, provenance, others_of(run, trained, version))
     except FileExistsError as error:
         raise click.UsageError(
             f"{folder} is there already; a model is never written over: name a new folder"
