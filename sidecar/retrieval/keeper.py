@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 
+from sidecar.retrieval.heap import give_back
 from sidecar.retrieval.namespaces import Namespaces
 
 FEWEST_MEMORIES = 2_000
@@ -50,7 +51,8 @@ class Keeper:
                 continue
             self._written[namespace] = time.monotonic()
             try:
-                self._namespaces.keep(namespace)
+                if self._namespaces.keep(namespace):
+                    give_back()
             except Exception as error:  # noqa: BLE001 - a full disk, a store that closes: the next start reads more
                 _log.warning("an index file could not be written, the next start takes longer: %s", error)
 

@@ -76,7 +76,8 @@ def main() -> int:
     print("| measured | value | unit | goal | ok |\n|---|---:|---|---|---|")
     for row in rows:
         verdict = {True: "yes", False: "NO", None: ""}[row.ok]
-        print(f"| {row.name} | {row.value:.3g} | {row.unit} | {row.goal or ''} | {verdict} |")
+        value = "" if row.value is None else f"{row.value:.3g}"
+        print(f"| {row.name} | {value} | {row.unit} | {row.goal or ''} | {verdict} |")
     return 0 if all(row.ok is not False for row in rows) else 1
 
 

@@ -12,10 +12,11 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `goal` is an upper bound ("<=") or a lower one (">="); None where there is none."""
+    """One line of the table. `goal` is an upper bound ("<=") or a lower one (">="); None where there is none.
+    `value` is None for what could not be run; `unit` says why then."""
 
     name: str
-    value: float
+    value: float | None
     unit: str
     goal: str | None
     ok: bool | None

@@ -52,7 +52,7 @@ def _against(folder: Path, peer: str, count: int, ours: float) -> Iterator[Row]:
     except (subprocess.SubprocessError, IndexError) as error:
         answer = {"why_not": f"{type(error).__name__}"}
     if "why_not" in answer:
-        yield Row(name, float("nan"), f"not run: {answer['why_not'][:120]}", None, None)
+        yield Row(name, None, f"not run: {answer['why_not'][:120]}", None, None)
         return
     theirs = float(np.median(answer["seconds"]))
     yield bounded(f"{peer}_{count // 1000}k_p50", 1e3 * theirs, "ms")
