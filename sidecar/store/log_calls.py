@@ -1,0 +1,151 @@
+"""What the store does for the log of packets, and of the reports on them; see `sidecar.store.store`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from sqlite3 import Connection
+
+from sidecar.domain import (
+    Micros,
+    Packet,
+    UseCounts,
+    UseReport,
+)
+from sidecar.store import (
+    log,
+    packets,
+    prune,
+    reports,
+    tally,
+)
+from sidecar.store.readers import Readers
+from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
+from sidecar.store.requests import Once, Replayed, once_only
+from sidecar.store.writer import Done, Writer
+
+
+class LogCalls:
+    """Writes and reads the log."""
+
+    _readers: Readers
+    _writer: Writer
+
+    def log_packet(self, packet: Packet, once: Once | None = None) -> Replayed | None:
+        """Writes a packet down; it survives the process from then on. With a `once`, a retry logs nothing and is
+        answered with the id of the first packet, as `once` encoded it."""
+        rows = packets.to_rows(packet)
+
+        def work(db: Connection) -> Done[str]:
+            packets.insert(db, rows)
+            return Done(packet.packet_id)
+
+        logged = self._writer.submit(once_only(packet.namespace, once, packet.create_time, work), durable=False)
+        return logged if isinstance(logged, Replayed) else None
+
+    def get_packet(self, namespace: str | None, packet_id: str) -> LoggedPacket:
+        """A packet as it was served, with what is known of its use. None means whosesoever.
+
+        Raises PacketNotFoundError.
+        """
+        with self._readers.snapshot() as db:
+            return reports.read_logged(db, namespace, packet_id)
+
+    def recent_reserved(self, namespace: str, session_id: str, packets_back: int = 3) -> frozenset[int]:
+        """Keys of the memories drawn for a reserved slot in the last packets of a session; none without a session."""
+        if not session_id:
+            return frozenset()
+        with self._readers.snapshot() as db:
+            return packets.recent_reserved(db, namespace, session_id, packets_back)
+
+    def report(self, report: UseReport, now: Micros, once: Once | None = None) -> ReportOutcome | Replayed:
+        """Takes a report of use in and counts it; `now` is when it arrived. The same words again change nothing.
+
+        Raises PacketNotFoundError, also if the packet is not in the report's namespace.
+        """
+
+        def work(db: Connection) -> Done[ReportOutcome | Replayed]:
+            packet = reports.find_packet(db, report)
+            take = partial(_take_one, packet=packet, report=report, now=now)
+            return once_only(packet.namespace, once, now, take)(db)
+
+        return self._writer.submit(work, durable=True)
+
+    def report_together(
+        self, of_packet: Sequence[UseReport], now: Micros, once: Once | None = None
+    ) -> list[ReportOutcome] | Replayed:
+        """Takes several reports on one packet in, all or none. Raises as `report` does."""
+
+        def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
+            packet = reports.find_packet(db, of_packet[0])
+            return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
+
+        return self._writer.submit(work, durable=True)
+
+    def log_rows(
+        self, namespace: str, from_time: Micros | None = None, until_time: Micros | None = None
+    ) -> Iterator[list[log.LogRow]]:
+        """What a rescore learned, what memories have besides a caller's fields, then packets with their reports, page
+        by page; each page is of one moment. Ratings and packets may be bounded to [from_time, until_time); then all
+        that has no time is left out."""
+        bounded = from_time is not None or until_time is not None
+        if not bounded:
+            with self._readers.snapshot() as db:
+                rows = log.store_priors(db)
+            yield rows
+        after: int | None = 0
+        while after is not None:
+            with self._readers.snapshot() as db:
+                rows, after = log.memory_states(db, namespace, after)
+            yield [row for row in rows if not bounded or log.is_within(row, from_time, until_time)]
+        after = 0
+        while after is not None:
+            with self._readers.snapshot() as db:
+                rows, after = log.packets_with_reports(db, namespace, after, from_time, until_time)
+            yield rows
+
+    def take_log_rows(self, namespace: str, rows: Sequence[tuple[int, log.LogRow]]) -> log.LogOutcome:
+        """Takes numbered rows into a namespace, in their order; what is there already stays as it is."""
+        return self._writer.submit(lambda db: log.take(db, namespace, rows), durable=True)
+
+    def use_counts_as_of(self, namespace: str, time: Micros) -> dict[int, UseCounts]:
+        """What use said of a namespace's memories when only reports received by `time` were known, by memory key.
+
+        Reads the whole feedback log of the namespace.
+        """
+        with self._readers.snapshot() as db:
+            return tally.counts_as_of(db, namespace, time)
+
+    def prune(
+        self,
+        namespace: str,
+        older_than: Micros | None,
+        max_bytes: int | None,
+        keep_from: Micros,
+        check: Callable[[], None],
+        *,
+        dry_run: bool = False,
+    ) -> prune.Pruned:
+        """Removes packets before `older_than`, and the oldest until the log has at most `max_bytes`; of a namespace, or
+        of all for "". None from `keep_from` on. Other writes come between; `check` may raise, and what is done stays.
+        """
+        with self._readers.snapshot() as db:
+            keys = prune.choose(db, namespace, older_than, max_bytes, keep_from)
+            if dry_run:
+                return prune.measure(db, keys)
+        done = prune.Pruned()
+        for start in range(0, len(keys), prune.AT_ONCE):
+            check()
+            some = keys[start : start + prune.AT_ONCE]
+            done = done.plus(self._writer.submit(partial(prune.remove, keys=some), durable=True, frees=True))
+        return done
+
+    def log_growth(self, now: Micros) -> int:
+        """About how many bytes a day the packet log grew by over the last seven days."""
+        with self._readers.snapshot() as db:
+            return prune.growth(db, now)
+
+
+def _take_one(connection: Connection, packet: ReportedPacket, report: UseReport, now: Micros) -> Done[ReportOutcome]:
+    done = reports.take(connection, packet, [report], now)
+    return Done(done.value[0], done.change, done.erased)

@@ -1,0 +1,131 @@
+"""What the store does for all that moves scores beside writes: rescores, priors, other vectors, other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
+
+from sidecar.domain import (
+    Micros,
+)
+from sidecar.store import (
+    audit,
+    memories,
+    meta,
+    reembedded,
+    rescores,
+    snapshots,
+)
+from sidecar.store.audit_sql import Scope
+from sidecar.store.readers import Readers
+from sidecar.store.writer import Done, Writer
+
+
+class ScoreCalls:
+    """Moves scores, and says by what."""
+
+    _readers: Readers
+    _writer: Writer
+
+    def feedback(self, namespace: str) -> rescores.Feedback:
+        """What a rescore of a namespace goes by, or of all for ""."""
+        with self._readers.snapshot() as db:
+            return rescores.read(db, namespace)
+
+    def apply_rescore(self, run: rescores.Run, now: Micros) -> int:
+        """Writes a rescore's scores, all or none, beside those from before. Returns how many memories it moved."""
+        return self._writer.submit(lambda db: rescores.apply(db, run, now), durable=True)
+
+    def restore_scores(self, run_id: str, now: Micros) -> int:
+        """Brings the scores from before a run back. Returns how many. Raises RunNotFoundError."""
+        return self._writer.submit(lambda db: rescores.restore(db, run_id, now), durable=True)
+
+    def audit(self, scope: Scope, min_reported_sessions: int) -> audit.AuditNumbers:
+        """What an audit of a scope goes by. Reads its whole log."""
+        with self._readers.snapshot() as db:
+            return audit.read(db, scope, min_reported_sessions)
+
+    def begin_reindex(self, target: str) -> None:
+        """Collects vectors for the embedder `target` (name@fingerprint:dimension) from now on, beside those that serve.
+        What was collected for it before is kept."""
+        self._writer.submit(lambda db: reembedded.begin(db, target), durable=True)
+
+    def abandon_reindex(self) -> None:
+        """Drops what was collected for another embedder."""
+        self._writer.submit(reembedded.abandon, durable=True, frees=True)
+
+    def reindex_counts(self, namespace: str = "") -> tuple[int, int]:
+        """Memories that have a vector of the next embedder, and memories in all; "" means of every namespace."""
+        with self._readers.snapshot() as db:
+            return reembedded.counts(db, namespace)
+
+    def texts(
+        self, after: int, limit: int, *, namespace: str = "", only_missing: bool = False
+    ) -> list[reembedded.Text]:
+        """At most `limit` memories whose keys follow `after`; `only_missing`: without a vector of the next embedder."""
+        with self._readers.snapshot() as db:
+            return reembedded.texts(db, after, limit, namespace=namespace, only_missing=only_missing)
+
+    def keep_reembedded(self, target: str, rows: Sequence[reembedded.Embedded]) -> int:
+        """Keeps vectors of the next embedder. Returns how many of the contents still stood.
+
+        Raises OverloadedError if `target` is not the next embedder any more.
+        """
+        return self._writer.submit(lambda db: Done(reembedded.keep(db, target, rows)), durable=True)
+
+    def switch_embedder(self, target: str) -> bool:
+        """Puts the vectors of the next embedder in place, all in one transaction; False, and nothing, if a memory has
+        none yet. For the start: who has loaded a namespace hears nothing of it."""
+        return self._writer.submit(lambda db: Done(reembedded.switch(db, target)), durable=True)
+
+    def renew_embeddings(self, embedder: str, rows: Sequence[reembedded.Embedded]) -> int:
+        """Replaces vectors that are not what the store's own embedder gives. Returns how many."""
+        return self._writer.submit(lambda db: reembedded.renew(db, embedder, rows), durable=True)
+
+    def set_agent_sessions(self, sessions: int) -> None:
+        """Sets how many sessions of a memory one agent weighs at most. If that is new, all namespaces move on. For the
+        start: who has loaded a namespace hears nothing of it."""
+
+        def work(db: Connection) -> Done[None]:
+            if meta.agent_sessions(db) != sessions:
+                meta.put_agent_sessions(db, sessions)
+                _move_all_on(db)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
+    def set_ranking(self, identity: str) -> None:
+        """Says what ranks from now on: weights, features, settings. If that is new, all namespaces move on, so that no
+        packet of before looks fresh. For the start, as above."""
+
+        def work(db: Connection) -> Done[None]:
+            if meta.get(db, meta.RANKING) != identity.encode():
+                meta.put(db, meta.RANKING, identity.encode())
+                _move_all_on(db)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
+    def use_priors(self) -> dict[str, tuple[float, float]]:
+        """(mu, kappa) of the use rate by kind, as the last rescore left them; empty before the first."""
+        with self._readers.snapshot() as db:
+            return meta.use_priors(db)
+
+    def inferred_precision(self) -> tuple[int, int]:
+        """How many inferred uses explicit reports had confirmed and refuted at the last rescore."""
+        with self._readers.snapshot() as db:
+            return meta.inferred_precision(db)
+
+    def set_use_priors(self, run: str, priors: Mapping[str, tuple[float, float]]) -> None:
+        """Replaces (mu, kappa) of every kind by those of a rescore run."""
+
+        def work(db: Connection) -> Done[None]:
+            meta.put_use_priors(db, run, priors)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
+
+def _move_all_on(db: Connection) -> None:
+    for namespace in snapshots.all_namespaces(db):
+        memories.bump(db, namespace)
