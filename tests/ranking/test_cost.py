@@ -17,9 +17,9 @@ from sidecar.weights import WeightsHolder
 from tests.bench import workload
 from tests.promises.frozen import NOW
 
-MOST_CALLS = 3_500
-"""Python and C functions that one Rank of 20 items calls, its packet's commit included. It was 3,000 when this was set,
-and 6,300 before anything was kept between tasks. Newer Pythons call fewer."""
+MOST_CALLS = 3_300
+"""Python and C functions that one Rank of 20 items calls, its packet's commit included. It was 2,700 when this was set,
+and 4,750 before anything was kept between tasks. Newer Pythons call fewer."""
 TASKS = workload.tasks(60)
 
 
