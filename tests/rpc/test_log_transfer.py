@@ -80,7 +80,9 @@ def packets(draw: st.DrawFn) -> Packet:
     shadow = None
     if draw(st.booleans()):
         made = [draw(scores) for _ in (*items, *undrawn)]
-        shadow = ShadowScores("m-1", np.array(made), np.array([draw(numbers) for _ in items]).reshape(len(items), -1))
+        shadow = ShadowScores(
+            "m-1", np.array(made), np.array([draw(numbers) for _ in items]).reshape(len(items), 3 if items else 0)
+        )
     more: dict[str, Any] = {name: draw(texts) for name in ("model_version", "feature_schema_hash")}
     more |= {name: draw(texts) for name in ("exploration_policy", "agent_id", "session_id", "surface", "request_id")}
     return Packet(
