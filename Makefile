@@ -91,6 +91,10 @@ lock: $(LOCK_VENV)/.installed ## resolve the requirement files anew
 	$(call lock,oldest,--python-version 3.11)
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --generate-hashes \
 	--no-annotate --no-emit-index-url --python-version 3.11 tests/bench/requirements/peers.in -o tests/bench/requirements/peers.txt
+	$(call lock,build,--python-version 3.11)
+	$(call lock,deploy,--python-version 3.11)
+	$(call lock,run,--python-version 3.11)
+	$(call lock,train,--extra train --python-version 3.11)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(PROTO_VENV) $(LOCK_VENV) $(OLDEST_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -104,7 +108,7 @@ protoc = export PATH="$(CURDIR)/$(PROTO_VENV)/bin:$$PATH" \
 
 # The arguments: the requirement file, how to read pyproject.toml.
 lock = UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --generate-hashes \
-	--no-annotate --no-emit-index-url $(if $(filter dev,$(1)),pyproject.toml) --group $(1) $(2) -o requirements/$(1).txt
+	--no-annotate --no-emit-index-url $(if $(filter dev run train,$(1)),pyproject.toml) $(if $(filter run train,$(1)),,--group $(1)) $(2) -o requirements/$(1).txt
 
 # The argument: the folder of the virtual environment. One that works is kept.
 define make_venv

@@ -22,7 +22,7 @@ def test_the_command_is_installed() -> None:
     assert [(script.name, script.value) for script in scripts] == [("memory-ranker", "sidecar.cli:main")]
 
 
-@pytest.mark.parametrize("name", ["dev", "protogen", "oldest"])
+@pytest.mark.parametrize("name", ["dev", "protogen", "oldest", "build", "deploy", "run", "train"])
 def test_every_locked_requirement_is_pinned_and_hashed(name: str) -> None:
     """A requirement file names exact versions with hashes, and no place to fetch them from."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
