@@ -5,6 +5,7 @@ Importing it loads neither NumPy nor gRPC: each command fetches what it needs wh
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -23,3 +24,10 @@ def main() -> None:
         cli(prog_name="memory-ranker")
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
+            raise
+        # What is still buffered could not be written at the exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"Error: cannot write the output: {error.strerror}; make room, or send it elsewhere\n")
+        sys.exit(1)

@@ -67,7 +67,7 @@ def check(data: Path | None, repair: bool, into: Path | None, as_json: bool) -> 
         screen.document({**_plain(before), "after_repair": _plain(found) if repair else None, "saved_rows": saved})
     else:
         _show(before)
-        if repair:
+        if repair and before.findings:
             click.echo(f"\nAfter the repair, {screen.visible(str(found.database))}:\n")
             _show(found)
     exit_with(ExitCode.DAMAGED if found.findings else ExitCode.OK)

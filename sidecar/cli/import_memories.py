@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
 from sidecar.cli.failures import Failure, batch_exit_code, exit_with, failure_of
 from sidecar.cli.import_files import Reading, Source, count, find
@@ -96,6 +97,9 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
     try:
         result = client.ingest(connection.namespace, found.memories(), on_progress=note)
     except click.ClickException:
+        raise
+    except KeyboardInterrupt:
+        screen.note(f"interrupted: {done:,} memories are in; run it again to go on, what is in already stays as it is")
         raise
     except Exception as error:
         from memoryranker.client import RankerRpcError

@@ -133,6 +133,8 @@ def batches(
                 raise ValueError(found)
             fields = memory_fields(found, ("content", *MEMORY_FLAGS))
             content = fields.get("content")
+            if content is None:
+                raise ValueError("content is missing; every line needs it, a text")
             if not isinstance(content, str):
                 raise ValueError(f"content: {content!r} is not a text")
         except ValueError as error:

@@ -412,6 +412,32 @@ def test_an_import_that_breaks_off_says_how_far_it_came(tmp_path: Path, monkeypa
     assert "in up to memories.jsonl, line" in said
 
 
+def test_a_line_without_content_is_told_as_such_by_put(run: Run) -> None:
+    """`put --jsonl` names what is missing, not a value that nobody wrote."""
+    found = run("put", "--jsonl", "-", stdin='{"id": "m1"}\n')
+    assert found.exit_code == ExitCode.REFUSED
+    assert "line 1 (m1): content is missing" in found.stderr
+
+
+def test_ctrl_c_in_an_import_says_how_much_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code 130, the number that was acknowledged, and that it can be run again."""
+    monkeypatch.chdir(tmp_path)
+    Path("memories.jsonl").write_text("\n".join(line(number) for number in range(50_000)))
+    with running(tmp_path) as found:
+        command = [sys.executable, "-m", "sidecar.cli", "import", "memories.jsonl", "--address", found.listen]
+        importing = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL)
+        while found.client.status().memory_count < 2000:
+            assert importing.poll() is None
+        importing.send_signal(signal.SIGINT)
+        _, said = importing.communicate(timeout=60)
+        assert importing.returncode == ExitCode.INTERRUPTED
+        words = said.split()
+        assert words[0] == "interrupted:"
+        assert 0 < int(words[1].replace(",", "")) <= found.client.status().memory_count
+        assert "run it again" in said
+    assert "Traceback" not in said
+
+
 def test_the_bar_counts_what_is_acknowledged(run: Run, tmp_path: Path) -> None:
     """On a terminal the numbers beside the bar are the server's acknowledgements, of all memories of the file."""
     Path("memories.jsonl").write_text("\n".join(line(number) for number in range(1000)))

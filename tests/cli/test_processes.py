@@ -98,6 +98,16 @@ def test_a_reader_that_stops_reading_is_no_error_to_shout_about(server: Connecti
     process.stderr.close()
 
 
+def test_a_full_disk_behind_the_output_is_told_in_a_line() -> None:
+    """Code 1, and no traceback."""
+    with open("/dev/full", "w") as full:
+        found = subprocess.run([*COMMAND, "config", "--json"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert found.returncode == ExitCode.ERROR
+    assert found.stderr.splitlines() == [
+        "Error: cannot write the output: No space left on device; make room, or send it elsewhere"
+    ]
+
+
 def test_a_batch_that_breaks_off_says_how_far_it_came(folder: Path) -> None:
     """The server stops between two batches: code 5, and the message has the last line that was stored."""
     lines = "".join(f'{{"id": "m{number}", "content": "memory {number}"}}\n' for number in range(1, 1502))
