@@ -45,7 +45,7 @@ bench: setup ## measure speed as ratios within one run: build/bench.json (about 
 clients: setup ## build and try clients in five languages (about 5 minutes the first time; needs Go, Node, Java with Maven, Rust)
 	@CLIENTS=1 $(BIN)/pytest --durations 10 tests/clients/test_conformance.py $(ARGS)
 
-learning-bench: setup ## measure what learning comes to: docs/learning-figures.md, build/learning.json (about an hour; ARGS=--short)
+learning-bench: setup ## measure what learning comes to: docs/figures.md, build/learning.json (about an hour; ARGS=--short)
 	@$(BIN)/python -m training.learning_bench $(ARGS)
 
 peers: .venv-peers/.installed ## install the libraries that `make bench ARGS=--peers` measures beside ours (500 MB)

@@ -1,4 +1,4 @@
-"""`make learning-bench`: measures what learning comes to, prints a table, writes docs/learning-figures.md and
+"""`make learning-bench`: measures what learning comes to, prints a table, writes docs/figures.md and
 build/learning.json.
 
     python -m training.learning_bench [--short] [--only PART ...] [--shared FOLDER]
@@ -31,7 +31,7 @@ from training.worlds import World, world_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("MEMORY_RANKER_SHARED", ROOT.parent / "shared"))
-TABLE = ROOT / "docs" / "learning-figures.md"
+TABLE = ROOT / "docs" / "figures.md"
 BUILD = Path("build")
 
 
