@@ -151,6 +151,18 @@ def _about(rule: Rule, words: str, unit: str = "") -> dict[str, Any]:
     return {"rule": rule, "help": words, "unit": unit}
 
 
+_ALSO_BARE = {"bare_variable": True}
+"""Marks a setting whose variable may also be given without the prefix, as others have known it."""
+IMPORTANCE_WEIGHTS = (
+    "content_weight",
+    "user_signal_weight",
+    "access_pattern_weight",
+    "emotional_weight",
+    "contextual_weight",
+)
+SUM_TOLERANCE = 1e-6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. Made by `resolve`; `data` and `listen` have defaults that depend on the machine."""
@@ -234,6 +246,42 @@ class Settings:
     emotion_namespaces: tuple[str, ...] = field(
         default=(), metadata=_about(_NAMES, "namespaces in which emotional salience counts")
     )
+    importance_scorer_enabled: str = field(
+        default="true",
+        metadata=_about(_choice("true", "false"), "whether importances are scored") | _ALSO_BARE,
+    )
+    content_weight: float = field(
+        default=0.30, metadata=_about(_number(0, 1), "what the content counts in an importance") | _ALSO_BARE
+    )
+    user_signal_weight: float = field(
+        default=0.25, metadata=_about(_number(0, 1), "what ratings and marks count in an importance") | _ALSO_BARE
+    )
+    access_pattern_weight: float = field(
+        default=0.20, metadata=_about(_number(0, 1), "what sessions that used it count in an importance") | _ALSO_BARE
+    )
+    emotional_weight: float = field(
+        default=0.15, metadata=_about(_number(0, 1), "what emotion counts in an importance") | _ALSO_BARE
+    )
+    contextual_weight: float = field(
+        default=0.10,
+        metadata=_about(_number(0, 1), "what the context counts in an importance; the five sum to 1") | _ALSO_BARE,
+    )
+    min_importance: float = field(
+        default=0.1, metadata=_about(_number(0, 1), "least importance that is computed") | _ALSO_BARE
+    )
+    max_importance: float = field(
+        default=1.0, metadata=_about(_number(0, 1), "largest importance that is computed") | _ALSO_BARE
+    )
+    importance_access: str = field(
+        default="logarithm",
+        metadata=_about(_choice("logarithm", "tiers"), "how sessions that used a memory count in its importance"),
+    )
+    importance_domain: str = field(
+        default="common",
+        metadata=_about(
+            _choice("common", "code", "conversation", "decisions"), "whose weights of the five signals are taken"
+        ),
+    )
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Weights by name from the file's [weights.NAME] tables, as written there; checked when weights load."""
 
@@ -280,8 +328,8 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
     given: dict[str, tuple[Any, str]] = {}
     for name, value in from_file.items():
         given[name] = (value, f"file {path}")
-    for name, value in _read_environment(environ).items():
-        given[name] = (value, f"environment {ENVIRONMENT_PREFIX}{name.upper()}")
+    for name, (value, variable) in _read_environment(environ).items():
+        given[name] = (value, f"environment {variable}")
     for name, value in flags.items():
         if name not in FIELDS:
             raise SettingsError(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
@@ -295,7 +343,24 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
         values["listen"] = _parse(
             "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
         )
-    return Resolved(Settings(**values, presets=presets), origins)
+    settings = Settings(**values, presets=presets)
+    _check_importance(settings)
+    return Resolved(settings, origins)
+
+
+def _check_importance(settings: Settings) -> None:
+    """The weights of the five signals sum to 1, and there is room between floor and cap."""
+    weights = {name: getattr(settings, name) for name in IMPORTANCE_WEIGHTS}
+    if abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
+        shown = ", ".join(f"{name} {value:g}" for name, value in weights.items())
+        raise SettingsError(
+            f"{shown}: they sum to {sum(weights.values()):.6g} and must sum to 1; change the others too"
+        )
+    if not settings.min_importance < settings.max_importance:
+        raise SettingsError(
+            f"min_importance is {settings.min_importance:g} and must be below max_importance, which is "
+            f"{settings.max_importance:g}"
+        )
 
 
 def default_data(environ: Mapping[str, str]) -> str:
@@ -360,15 +425,20 @@ def _check_shape(path: Path, name: str, preset: Any) -> None:
             )
 
 
-def _read_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Value and variable by the setting's name; a variable with the prefix goes before one without."""
     known = {ENVIRONMENT_PREFIX + name.upper(): name for name in FIELDS}
-    given = {}
+    given = {
+        name: (environ[name.upper()], name.upper())
+        for name, each in FIELDS.items()
+        if each.metadata.get("bare_variable") and name.upper() in environ
+    }
     for variable, value in environ.items():
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable == FILE_VARIABLE:
             continue
         if variable not in known:
             raise SettingsError(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
-        given[known[variable]] = value
+        given[known[variable]] = (value, variable)
     return given
 
 

@@ -99,6 +99,12 @@ class ModelGatedError(RankerError):
     reason = "MODEL_GATED"
 
 
+class ImportanceOffError(RankerError):
+    """Importances are not scored on this server."""
+
+    reason = "IMPORTANCE_OFF"
+
+
 class StoreFullError(RankerError):
     """The disk or the quota is full: writes are refused, ranking goes on."""
 

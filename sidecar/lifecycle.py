@@ -23,7 +23,7 @@ from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.scorer import ImportanceScorer
-from sidecar.importance.settings import ImportanceSettings
+from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights
 from sidecar.models import Models
 from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
@@ -142,7 +142,7 @@ class Sidecar:
             scorer = ImportanceScorer(
                 namespaces,
                 embedder,
-                ImportanceSettings(emotion_namespaces=frozenset(settings.emotion_namespaces)),
+                _importance(settings),
                 self._clock,
             )
             facts = ServerFacts(
@@ -252,6 +252,24 @@ def _reserve(settings: Settings) -> ReserveSettings:
         fit_share=settings.reserve_fit_share,
         epsilon=settings.reserve_epsilon,
         temperature=settings.reserve_temperature,
+    )
+
+
+def _importance(settings: Settings) -> ImportanceSettings:
+    return ImportanceSettings(
+        enabled=settings.importance_scorer_enabled == "true",
+        weights=SignalWeights(
+            content=settings.content_weight,
+            user=settings.user_signal_weight,
+            access=settings.access_pattern_weight,
+            emotion=settings.emotional_weight,
+            context=settings.contextual_weight,
+        ),
+        lowest=settings.min_importance,
+        highest=settings.max_importance,
+        access_form=AccessForm(settings.importance_access),
+        domain="" if settings.importance_domain == "common" else settings.importance_domain,
+        emotion_namespaces=frozenset(settings.emotion_namespaces),
     )
 
 

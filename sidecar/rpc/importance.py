@@ -9,7 +9,7 @@ from google.rpc import status_pb2
 from memoryranker.v1 import memory_pb2, types_pb2
 
 from sidecar.domain import Memory
-from sidecar.errors import InvalidRequestError, Violations
+from sidecar.errors import ImportanceOffError, InvalidRequestError, Violations
 from sidecar.importance.scorer import ImportanceScorer, Scored, Subject
 from sidecar.importance.scoring import Line
 from sidecar.retrieval.namespaces import Namespaces
@@ -27,6 +27,11 @@ def score_importance(
     request: memory_pb2.ScoreImportanceRequest, scorer: ImportanceScorer, namespaces: Namespaces, dimension: int
 ) -> memory_pb2.ScoreImportanceResponse:
     """The importance of each subject; a bad one is refused alone."""
+    if not scorer.settings.enabled:
+        raise ImportanceOffError(
+            "importances are not scored here: importance_scorer_enabled is false; start the server with "
+            "--importance-scorer-enabled true"
+        )
     bad = Violations()
     namespace = read_namespace(bad, request.namespace)
     check_count(bad, "subjects", len(request.subjects), 1, MAX_BATCH)

@@ -37,6 +37,7 @@ _CODES: tuple[tuple[type[errors.RankerError], grpc.StatusCode], ...] = (
     (errors.ModelRefusedError, Code.FAILED_PRECONDITION),
     (errors.ModelGatedError, Code.FAILED_PRECONDITION),
     (errors.BackupFailedError, Code.FAILED_PRECONDITION),
+    (errors.ImportanceOffError, Code.FAILED_PRECONDITION),
     (errors.StoreDamagedError, Code.DATA_LOSS),
     (errors.SchemaTooNewError, Code.FAILED_PRECONDITION),
     (errors.EmbedderMismatchError, Code.FAILED_PRECONDITION),
