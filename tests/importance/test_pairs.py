@@ -1,5 +1,5 @@
-"""Which of two memories should be kept? 150 pairs in eight languages, written and then labelled twice by language models
-that saw neither the scorer nor each other's labels (tests/data/importance_pairs.jsonl).
+"""Which of two memories should be kept? 150 pairs in eight languages, written and then labelled twice by language
+models that saw neither the scorer nor each other's labels (tests/data/importance_pairs.jsonl).
 
 The first run, on an untuned scorer: the two labellings agree on 98 % of the pairs, the score with them on 75 %, length
 on 55 to 57 %, the best single part of it on 66 %. That is .23 below the ceiling, where .10 is wanted: mostly vague
