@@ -152,6 +152,9 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             uses=write_uses(logged.uses),
             undrawn=write_pool(packet.undrawn),
         )
+        if packet.shadow is not None:
+            response.shadow_version = packet.shadow.version
+            response.shadow_scores.extend(packet.shadow.scores.tolist())
         response.packet.replayed = False
         set_time(response.create_time, packet.create_time)
         return self._fitting(response)

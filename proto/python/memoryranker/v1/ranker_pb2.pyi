@@ -203,7 +203,7 @@ class GetPacketRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., packet_id: _Optional[str] = ...) -> None: ...
 
 class GetPacketResponse(_message.Message):
-    __slots__ = ("packet", "create_time", "agent_id", "session_id", "surface", "report_state", "uses", "undrawn")
+    __slots__ = ("packet", "create_time", "agent_id", "session_id", "surface", "report_state", "uses", "undrawn", "shadow_version", "shadow_scores")
     PACKET_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -212,6 +212,8 @@ class GetPacketResponse(_message.Message):
     REPORT_STATE_FIELD_NUMBER: _ClassVar[int]
     USES_FIELD_NUMBER: _ClassVar[int]
     UNDRAWN_FIELD_NUMBER: _ClassVar[int]
+    SHADOW_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SHADOW_SCORES_FIELD_NUMBER: _ClassVar[int]
     packet: RankResponse
     create_time: _timestamp_pb2.Timestamp
     agent_id: str
@@ -220,7 +222,9 @@ class GetPacketResponse(_message.Message):
     report_state: _types_pb2.ReportState
     uses: _containers.RepeatedCompositeFieldContainer[_feedback_pb2.MemoryUse]
     undrawn: _containers.RepeatedCompositeFieldContainer[PoolMember]
-    def __init__(self, packet: _Optional[_Union[RankResponse, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., surface: _Optional[str] = ..., report_state: _Optional[_Union[_types_pb2.ReportState, str]] = ..., uses: _Optional[_Iterable[_Union[_feedback_pb2.MemoryUse, _Mapping]]] = ..., undrawn: _Optional[_Iterable[_Union[PoolMember, _Mapping]]] = ...) -> None: ...
+    shadow_version: str
+    shadow_scores: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, packet: _Optional[_Union[RankResponse, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., surface: _Optional[str] = ..., report_state: _Optional[_Union[_types_pb2.ReportState, str]] = ..., uses: _Optional[_Iterable[_Union[_feedback_pb2.MemoryUse, _Mapping]]] = ..., undrawn: _Optional[_Iterable[_Union[PoolMember, _Mapping]]] = ..., shadow_version: _Optional[str] = ..., shadow_scores: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class PoolMember(_message.Message):
     __slots__ = ("memory_id", "inclusion_propensity", "score")
