@@ -7,7 +7,6 @@ curves alone are allowed (monotone constraints), for every feature says how good
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -163,14 +162,3 @@ def normalised(curves: Mapping[int, Curve]) -> dict[int, Curve]:
         for column, each in shifted.items()
         if each.values.max() > 0.0
     }
-
-
-def as_json(curves: Mapping[int, Curve], names: Sequence[str]) -> str:
-    """The tables by feature name, as JSON whose numbers read back to the last bit."""
-    return json.dumps(
-        {
-            names[column]: {"thresholds": each.thresholds.tolist(), "values": each.values.tolist()}
-            for column, each in sorted(curves.items())
-        },
-        indent=1,
-    )

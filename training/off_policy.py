@@ -149,12 +149,6 @@ def sums_by(group: NDArray[np.intp], values: Floats, count: int) -> Floats:
     return np.bincount(group, values, count).astype(np.float64, copy=False)
 
 
-def clustered_interval(above: Floats, below: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """The ratio of two sums over G sessions, and its interval: (ratio, low, high). Both have shape (G,)."""
-    ratio = float(above.sum() / below.sum()) if below.sum() else 0.0
-    return ratio, *_around(ratio, (above - ratio * below) / (below.sum() or 1.0), confidence)
-
-
 def _difference(above: Floats, below: Floats, logged: Floats, count: Floats, confidence: float) -> Estimate:
     value = float(above.sum() / below.sum()) if below.sum() else 0.0
     was = float(logged.sum() / count.sum())

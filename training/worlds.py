@@ -9,7 +9,7 @@ use and report them, and gives the rows of a log, from which training builds its
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -278,19 +278,3 @@ def _report(packet: Packet, task: Task, agent: Habits, dice: np.random.Generator
         shown=None,
     )
     return LoggedReport(packet.packet_id, report, 0.0, agent.name, "", False)
-
-
-def reported(rows: Sequence[LogRow]) -> int:
-    """How many packets of the log were reported on."""
-    return sum(isinstance(row, LoggedReport) for row in rows)
-
-
-def until_reported(rows: Iterator[LogRow], count: int) -> list[LogRow]:
-    """The beginning of a log up to its `count`-th report."""
-    found: list[LogRow] = []
-    for row in rows:
-        found.append(row)
-        count -= isinstance(row, LoggedReport)
-        if not count:
-            break
-    return found

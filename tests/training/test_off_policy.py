@@ -7,7 +7,7 @@ import pytest
 
 from sidecar.domain import Floats
 from sidecar.ranking.reserved import ReserveSettings, draw
-from training.off_policy import FOLDS, RIDGE, Draws, Estimate, OffPolicy, clustered_interval, estimate, predict
+from training.off_policy import FOLDS, RIDGE, Draws, Estimate, OffPolicy, estimate, predict
 
 SETTINGS = ReserveSettings()
 TRUTH = np.array([0.7, -0.3, 0.1])
@@ -183,6 +183,8 @@ def test_no_session_predicts_itself() -> None:
     assert not np.array_equal(before, after)
 
 
-def test_one_cluster_tells_nothing() -> None:
-    """The interval of a single session has no end."""
-    assert clustered_interval(np.array([3.0]), np.array([10.0])) == (0.3, -np.inf, np.inf)
+def test_one_session_tells_nothing() -> None:
+    """Its intervals have no end."""
+    draws, _ = simulate(8, sessions=1)
+    for each in estimate(draws).estimates.values():
+        assert (each.low, each.high) == (-np.inf, np.inf)
