@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.domain import Memory
-from sidecar.importance.language import count_markers, read_words
+from sidecar.importance.language import Words, count_markers, read_words
+from sidecar.importance.marks import CHATTER, EMPHASIS, LIMIT, PASSING, STAKE
 from sidecar.importance.words import ACTION, HEDGE, IMPERATIVES, LINK, PREFERENCE, SMALL_TALK, STATE
 from sidecar.retrieval.handles import Handle, find_handles
 
@@ -28,7 +29,7 @@ PARTS: Mapping[str, float] = {
 
 FULL_DENSITY = 0.65
 """Share of distinct telling words from which a text is as dense as texts get."""
-FULL_WORDS = 6.0
+FULL_WORDS = 3.0
 """Telling words below which a text is too short to be called dense."""
 SURE_WORDS = 8.0
 """Telling words from which an analysis has enough to go by."""
@@ -36,8 +37,16 @@ CHAT_WORDS = 9.0
 """A text of fewer telling words that bears a greeting or thanks is small talk."""
 SMALL_TALK_SHARE = 0.4
 ASKED_SHARE = 0.4
-HEDGED_SHARE = 0.6
-"""What is left of a part of small talk, of a question, of what is said to be uncertain."""
+"""What is left of a part of small talk and of a question."""
+WEAKENING = ((HEDGE, 0.75), (PASSING, 0.75), (CHATTER, 0.75), (EMPHASIS, 0.75))
+"""What each mark leaves of a part, of marks that are as dense as one in MARK_WORDS telling words."""
+MARK_WORDS = 10.0
+MOST_MARKS = 3.0
+SHOUTED_SHARE = 0.5
+MARK_SHARE = 0.5
+"""What a limit or a stake counts beside an instruction or a figure."""
+GERMAN = "de"
+"""Writes every noun with a capital, which names nothing then."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 FACTS = frozenset(("date", "version", "url", "email", "code", "ticket", "number", "path"))
 TECHNICAL = frozenset(("symbol", "path", "ticket", "version", "url", "email", "code"))
@@ -66,8 +75,9 @@ _ENTITY_ENDINGS = re.compile(
 )
 _DIGITS = re.compile(r"\d[\d.,:/-]*")
 _COMMAND = re.compile(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
-_SENTENCE = re.compile(r"(?:^|[.!;:\n]\s*|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
+_SENTENCE = re.compile(r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first)\s+|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
 _WIKILINK = re.compile(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
+_SHOUT = re.compile(r"[!\uff01]{2,}|[!\uff01][^!\uff01]*[!\uff01]")
 _DEFINITION = re.compile(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
 
 
@@ -92,21 +102,18 @@ def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: Fals
     lower = text.lower()
     words = read_words(text)
     handles = find_handles(text)
-    asks = text.rstrip().endswith(QUESTION_MARKS)
-    chat = words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles
-    hedged = count_markers(lower, words.language, HEDGE) > 0
-    said = (ASKED_SHARE if asks else 1.0) * (HEDGED_SHARE if hedged else 1.0) * (SMALL_TALK_SHARE if chat else 1.0)
+    said = _said(text, lower, words, handles)
     decision_type = decision_type_of(memory.metadata)
     shared = sum(1 for handle in sorted(handles)[:MOST_LOOKED_UP] if is_shared(handle))
     # A decision or a method says what to do by what it is.
     by_kind = 1.0 if decision_type or memory.kind in ("decision", "procedural") else 0.0
     return Analysis(
         language=words.language,
-        semantic_density=_density(words.total, words.meaningful) * (SMALL_TALK_SHARE if chat else 1.0),
-        entities=level(0.75 * len(_names(text, memory, handles))),
+        semantic_density=_density(words.total, words.meaningful) * said,
+        entities=level(0.75 * len(_names(text, words.language, memory, handles))) * said,
         actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * said,
         factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * said,
-        cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)),
+        cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)) * said,
         quality=min(words.meaningful / SURE_WORDS, 1.0),
         handles=handles,
         decision_type=decision_type,
@@ -128,6 +135,19 @@ def decision_type_of(metadata: Mapping[str, Any]) -> str:
     return ""
 
 
+def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> float:
+    """How far a text stands by what it says, in (0, 1]: 1 for plain words, less for what asks, passes, chats, shouts."""
+    left = ASKED_SHARE if text.rstrip().endswith(QUESTION_MARKS) else 1.0
+    if _SHOUT.search(text):
+        left *= SHOUTED_SHARE
+    if words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles:
+        left *= SMALL_TALK_SHARE
+    room = max(words.meaningful / MARK_WORDS, 1.0)
+    for table, share in WEAKENING:
+        left *= share ** min(count_markers(lower, words.language, table) / room, MOST_MARKS)
+    return left
+
+
 def _density(total: float, meaningful: float) -> float:
     """Distinct telling words to all words, less for a text that is too short to tell."""
     if total <= 0:
@@ -135,12 +155,14 @@ def _density(total: float, meaningful: float) -> float:
     return min(meaningful / total / FULL_DENSITY, 1.0) * min(meaningful / FULL_WORDS, 1.0)
 
 
-def _names(text: str, memory: Memory, handles: frozenset[Handle]) -> set[str]:
+def _names(text: str, language: str, memory: Memory, handles: frozenset[Handle]) -> set[str]:
     """Names and technical terms, each once."""
     found = {handle.value for handle in handles if handle.kind in TECHNICAL}
-    found.update(name.lower() for name in _NAME.findall(text))
-    found.update(name.lower() for name in _TWO_CAPITALS.findall(text))
-    found.update(name.lower() for name in _ACRONYM.findall(text))
+    if not _SHOUT.search(text):  # in which capitals name nothing
+        if language != GERMAN:
+            found.update(name.lower() for name in _NAME.findall(text))
+            found.update(name.lower() for name in _TWO_CAPITALS.findall(text))
+        found.update(name.lower() for name in _ACRONYM.findall(text))
     if not text.isascii():
         found.update(_KATAKANA.findall(text))
         found.update(_ENTITY_ENDINGS.findall(text))
@@ -156,15 +178,18 @@ def _names(text: str, memory: Memory, handles: frozenset[Handle]) -> set[str]:
 def _actions(text: str, lower: str, language: str) -> float:
     imperative = sum(1 for word in set(_SENTENCE.findall(text)) if word.lower() in IMPERATIVES)
     markers = count_markers(lower, language, ACTION) + count_markers(lower, language, PREFERENCE)
+    markers += MARK_SHARE * count_markers(lower, language, LIMIT)
     return imperative + markers + min(len(_COMMAND.findall(text)), 2)
 
 
 def _facts(text: str, lower: str, language: str, handles: frozenset[Handle]) -> float:
-    """Figures, dates and identifiers count whole; that something is, has or lives somewhere counts half."""
+    """Figures, dates and identifiers count whole; that something is, has or lives somewhere counts half, and so does a
+    limit, a condition, or what is at stake."""
     named = {handle.value for handle in handles if handle.kind in FACTS}
     numbers = {number.strip(".,:/-") for number in _DIGITS.findall(text)}
     stated = min(count_markers(lower, language, STATE) + min(len(_DEFINITION.findall(text)), 2), 3)
-    return len(named) + min(len(numbers), 4) + 0.5 * stated
+    marks = count_markers(lower, language, LIMIT) + count_markers(lower, language, STAKE)
+    return len(named) + min(len(numbers), 4) + 0.5 * stated + MARK_SHARE * marks
 
 
 def _references(text: str, lower: str, language: str, memory: Memory, handles: frozenset[Handle]) -> float:

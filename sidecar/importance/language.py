@@ -14,9 +14,23 @@ from sidecar.importance.words import FUNCTION_WORDS, HAN_FUNCTION, THAI_FUNCTION
 from sidecar.retrieval.tokenizer import STOP_WORDS
 
 ENGLISH = "en"
+_LINE_END = re.compile(r"\s*\n\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BY_LANGUAGE = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
 _LATIN = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "tr", "vi", "id")
+_LETTERS: Mapping[str, frozenset[str]] = {
+    "de": frozenset("äöüß"),
+    "fr": frozenset("àâçèêëîïôœùû"),
+    "es": frozenset("ñ¿¡áíóú"),
+    "pt": frozenset("ãõ"),
+    "pl": frozenset("ąęłńśźż"),
+    "tr": frozenset("ğış"),
+    "sv": frozenset("å"),
+    "vi": frozenset("ăđơư"),
+}
+"""Letters that English does not have, by the languages that write them most."""
+OWN_LETTER = 2
+"""Function words that one of them counts as: a short sentence may have none."""
 _SCRIPTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("latin", r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]", (ENGLISH, *_LATIN)),
     ("hangul", r"[\uac00-\ud7af\u1100-\u11ff\u3130-\u318f]", ("ko",)),
@@ -94,7 +108,12 @@ def _read(text: str) -> tuple[str, list[str]]:
     if len(languages) == 1:
         return languages[0], words
     found = set(words[:200])
-    scores = {language: len(found & _BY_LANGUAGE.get(language, STOP_WORDS)) for language in languages}
+    letters = set(read.lower())
+    scores = {
+        language: len(found & _BY_LANGUAGE.get(language, STOP_WORDS))
+        + (OWN_LETTER if letters & _LETTERS.get(language, frozenset()) else 0)
+        for language in languages
+    }
     best_language = max(languages, key=lambda language: scores[language])
     # Short words are shared by many languages: two of them at least, and more than English has.
     if languages[0] == ENGLISH and (scores[best_language] < 2 or scores[best_language] <= scores[ENGLISH]):
@@ -104,7 +123,8 @@ def _read(text: str) -> tuple[str, list[str]]:
 
 @functools.cache
 def _pattern(language: str, entries: str) -> re.Pattern[str]:
-    choices = [" ".join(entry.split()) for entry in entries.split("|")]
+    # An entry's own space at its end counts, in languages whose words bear endings.
+    choices = _LINE_END.sub("", entries).split("|")
     if language in WITHOUT_EDGES:
         return re.compile("|".join(re.escape(choice) for choice in choices))
     parts = [choice[:-1] + r"\w*" if choice.endswith("*") and choice[-2:-1] != "w" else choice for choice in choices]

@@ -98,10 +98,15 @@ ACTION: Mapping[str, str] = {
 """Instructions, decisions, tasks, and what is at stake."""
 
 IMPERATIVES = frozenset(
-    """run use set add remove restart deploy check make ensure avoid remember call install open click go create update
-    delete configure keep put ask send wait verify roll revert enable disable export import rotate merge rebase
-    commit push pull build start stop read write copy move rename escape pin bump drain prefer treat store never always
-    book pay cancel renew review schedule contact email""".split()
+    """add address always answer apply archive ask avoid back backup block book build bump buy call cancel change check
+    choose cite clean clear click close commit compare configure confirm contact copy count create cut delete deploy disable
+    double drain drop email enable encrypt ensure escape export extract feed file fill fix flush format give go handle hash
+    hold ignore import include increase inform install keep leave let limit list load lock log lower make merge migrate
+    mount move never notify offer open order pass pause pay pin post prefer prepare publish pull push put raise read rebase
+    rebuild record reduce regenerate reject release reload remember remove rename renew replace reply report request reset
+    resolve restart restore retry return revert review revoke roll rotate run save scale schedule score send set share ship
+    show sign skip sort split start stop store submit switch tag take tell test transcribe treat trim turn update upgrade
+    upload use validate verify wait warn wipe write""".split()
 )
 """English verbs that tell what to do where a sentence begins with one."""
 
@@ -240,7 +245,7 @@ LINK: Mapping[str, str] = {
 }
 SMALL_TALK: Mapping[str, str] = {
     "en": "thanks|thank you|hello|hi|hey|good morning|good night|bye|lol|haha|ok|okay|sounds good|no problem|you're welcome|"
-    "great|awesome|cool|nice|sure|yeah|yep|wow|absolutely|glad|take care|talk soon|see you|good luck|congrats",
+    "great|awesome|cool|nice|sure|yeah|yep|wow|absolutely|glad|take care|talk soon|see you|good luck|congrats|got it|understood|will do|no worries|perfect|good point|makes sense|cheers",
     "de": "danke|hallo|guten morgen|tschüss|ok|klingt gut|kein problem|gern geschehen|super|klar|genau",
     "fr": "merci|bonjour|salut|au revoir|ok|d'accord|pas de problème|super|génial",
     "es": "gracias|hola|buenos días|adiós|vale|ok|de nada|genial|claro",
@@ -256,15 +261,23 @@ SMALL_TALK: Mapping[str, str] = {
     "hi": "धन्यवाद|नमस्ते|ठीक है|शुक्रिया",
 }
 HEDGE: Mapping[str, str] = {
-    "en": "maybe|perhaps|might|not sure|i guess|i think|probably|possibly|for now|temporary|temporarily|tmp|scratch|wip|"
-    "seems|unclear|tbd|currently looking|trying",
-    "de": "vielleicht|möglicherweise|nicht sicher|vorläufig|wahrscheinlich",
-    "fr": "peut-être|pas sûr|probablement|pour l'instant|provisoire",
-    "es": "quizás|tal vez|no estoy seguro|probablemente|por ahora|temporal",
-    "ru": "может быть|возможно|не уверен|вероятно|пока что|временно",
-    "ar": "ربما|لست متأكدا|على الأرجح|مؤقت",
-    "ko": "아마|혹시|모르겠|임시|일단",
-    "ja": "たぶん|多分|かもしれ|わからない|一時的|とりあえず",
-    "zh": "也许|也許|可能|不确定|不確定|暂时|暫時|大概",
-    "th": "อาจ|ไม่แน่ใจ|ชั่วคราว|น่าจะ",
+    "en": r"maybe|perhaps|might|not sure|i guess|i think|probably|possibly|seems?|unclear|tbd|some (?:sort|kind) of|some|somebody|someone|"
+    r"something|somehow|somewhere|a bit|a little|sort of|kind of|quite|rather|fairly|slightly|pretty|decent|sometimes|tends? to|often|"
+    r"usually|more or less|a lot|a few|apparently|supposedly|generally|in general|and so on|whatever|stuff|things?|good time|"
+    r"impression|depending|what else|annoying|normal",
+    "de": "vielleicht|möglicherweise|nicht sicher|wahrscheinlich|irgend*|ein bisschen|etwas|manchmal|meistens|oft|offenbar|anscheinend|"
+    "wohl|mal|ungefähr|ziemlich|eher|mehr oder weniger|ein paar|mehrere|sachen|und so weiter|eigentlich|im großen und ganzen",
+    "fr": "peut-être|pas sûr|probablement|un peu|parfois|souvent|en général|plutôt|assez|quelque chose|quelqu'un|quelques|une sorte de|"
+    "apparemment|il paraît|semble|plus ou moins|des choses|trucs?|et ainsi de suite|normalement",
+    "es": "quizás?|tal vez|no estoy seguro|probablemente|un poco|a veces|a menudo|en general|bastante|más o menos|algo|alguien|algún|"
+    "alguna|algunos|unos|una especie de|al parecer|parece|según comentan|cosas|depende|lo normal|y así",
+    "ru": "может быть|возможно|не уверен|вероятно|немного|иногда|часто|обычно|в целом|довольно|как-то|что-то|кто-то|какой-то|какая-то|"
+    "вроде|похоже|более или менее|вещи|и так далее|наверное",
+    "ar": "ربما|لست متأكدا|على الأرجح|قليلا|أحيانا|غالبا|عموما|نوعا ما|شيء ما|شخص ما|بعض|يبدو|أشياء|وما إلى ذلك|إلى حد ما|عادة",
+    "ko": "아마|혹시|모르겠|일단|조금|좀 |가끔|자주|대체로|보통|꽤 |어느 정도|뭔가|누군가|어떤|것 같|듯하|듯 |대충|여러 가지|등등|편이",
+    "ja": "たぶん|多分|かもしれ|わからない|少し|時々|たまに|だいたい|大体|なんとなく|何か|誰か|ある程度|らしい|ようだ|みたい|いろいろ|など|"
+    "なんか|普通|それなり",
+    "zh": "也许|也許|可能|不确定|不確定|大概|有点|有點|有时|有時|经常|經常|一般|比较|比較|差不多|某些|某个|有人|好像|似乎|听说|聽說|什么的|等等|东西|随便|各种",
+    "th": "อาจ|ไม่แน่ใจ|น่าจะ|บ้าง|นิดหน่อย|บางครั้ง|บางคน|บ่อย|โดยทั่วไป|ค่อนข้าง|ประมาณ|คล้าย|อะไรสักอย่าง|ใครสักคน|ดูเหมือน|หลายอย่าง|เรื่อย ๆ",
 }
+"""What leaves open what is said: doubt, and words that stand for something without naming it."""
