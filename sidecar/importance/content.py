@@ -136,7 +136,8 @@ def decision_type_of(metadata: Mapping[str, Any]) -> str:
 
 
 def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> float:
-    """How far a text stands by what it says, in (0, 1]: 1 for plain words, less for what asks, passes, chats, shouts."""
+    """How far a text stands by what it says, in (0, 1]: 1 for plain words, less for what asks, is vague,
+    passes, chats or shouts."""
     left = ASKED_SHARE if text.rstrip().endswith(QUESTION_MARKS) else 1.0
     if _SHOUT.search(text):
         left *= SHOUTED_SHARE
