@@ -179,8 +179,8 @@ def _names(text: str, language: str, memory: Memory, handles: frozenset[Handle])
 def _actions(text: str, lower: str, language: str) -> float:
     imperative = sum(1 for word in set(_SENTENCE.findall(text)) if word.lower() in IMPERATIVES)
     markers = count_markers(lower, language, ACTION) + count_markers(lower, language, PREFERENCE)
-    markers += MARK_SHARE * count_markers(lower, language, LIMIT)
-    return imperative + markers + min(len(_COMMAND.findall(text)), 2)
+    limits = MARK_SHARE * count_markers(lower, language, LIMIT)
+    return imperative + markers + limits + min(len(_COMMAND.findall(text)), 2)
 
 
 def _facts(text: str, lower: str, language: str, handles: frozenset[Handle]) -> float:
