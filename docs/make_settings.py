@@ -41,8 +41,8 @@ def page() -> str:
         unit = f", in {about['unit']}" if about["unit"] else ""
         cells = (f"`{name}`", about["help"], f"{about['rule'].limit}{unit}", default)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    own = template().partition("# Named weights")[2]
-    example = "\n".join(line.removeprefix("# ") for line in own.splitlines()[1:])
+    own, _, importance = template().partition("# Named weights")[2].partition("# Weights of importance")
+    example, tables = ("\n".join(line[2:] for line in each.splitlines()[1:] if line) for each in (own, importance))
     weights = f"""
 ## Weights of your own
 
@@ -50,6 +50,16 @@ They stand in the file alone, a table for each name; features that are left out 
 
 ```toml
 {example}
+```
+
+## Weights of importance
+
+Those of a domain stand in the file alone, too, a table for each; they sum to 1, and signals that are left out weigh
+nothing. A table of a shipped name (`code`, `conversation`, `decisions`) takes its place. See
+[importance.md](importance.md):
+
+```toml
+{tables}
 ```
 """
     return INTRODUCTION + "\n".join(rows) + "\n" + weights

@@ -279,13 +279,21 @@ class Settings:
     importance_domain: str = field(
         default="common",
         metadata=_about(
-            _choice("common", "code", "conversation", "decisions"), "whose weights of the five signals are taken"
+            _TEXT,
+            "whose weights of the five signals are taken: common, code, conversation, decisions, or an [importance.NAME] "
+            "table of the settings file",
         ),
     )
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Weights by name from the file's [weights.NAME] tables, as written there; checked when weights load."""
+    importance_domains: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Weights of the five signals by name from the file's [importance.NAME] tables; checked when the server starts."""
+    importance_namespaces: Mapping[str, Any] = field(default_factory=dict)
+    """Whose weights of the five signals a namespace takes, from the file's table [importance_namespaces]."""
 
 
+TABLES = ("presets", "importance_domains", "importance_namespaces")
+"""The settings that only a settings file can give."""
 FIELDS = {each.name: each for each in fields(Settings) if each.metadata}
 """The settings that a flag, a variable or a key may give, by name; metadata has rule, help and unit."""
 
@@ -307,14 +315,18 @@ class Resolved:
             }
             for name, each in FIELDS.items()
         }
-        return json.dumps({**rows, "presets": self.settings.presets}, indent=2, ensure_ascii=False)
+        tables = {name: getattr(self.settings, name) for name in TABLES}
+        return json.dumps({**rows, **tables}, indent=2, ensure_ascii=False)
 
     def as_text(self) -> str:
         """All settings as lines of TOML, with the origin of each behind it."""
         lines = [f"{name} = {json.dumps(_plain(getattr(self.settings, name)), ensure_ascii=False)}" for name in FIELDS]
         width = max(map(len, lines))
         lines = [f"{line:<{width}}  # {self.origins[name]}" for line, name in zip(lines, FIELDS, strict=True)]
-        return "\n".join([*lines, *(f"# and [weights.{name}]" for name in self.settings.presets)])
+        tables = [f"weights.{name}" for name in self.settings.presets]
+        tables += [f"importance.{name}" for name in self.settings.importance_domains]
+        tables += ["importance_namespaces"] if self.settings.importance_namespaces else []
+        return "\n".join([*lines, *(f"# and [{name}]" for name in tables)])
 
 
 def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | None = None) -> Resolved:
@@ -324,7 +336,7 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
     configuration folder if it is there. Raises SettingsError, which names setting, value, origin and limit.
     """
     path, is_named = _file_path(environ, file)
-    from_file, presets = _read_file(path, is_named)
+    from_file, tables = _read_file(path, is_named)
     given: dict[str, tuple[Any, str]] = {}
     for name, value in from_file.items():
         given[name] = (value, f"file {path}")
@@ -343,7 +355,7 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
         values["listen"] = _parse(
             "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
         )
-    settings = Settings(**values, presets=presets)
+    settings = Settings(**values, **tables)
     _check_importance(settings)
     return Resolved(settings, origins)
 
@@ -385,7 +397,8 @@ def _file_path(environ: Mapping[str, str], file: Path | None) -> tuple[Path | No
     return (Path(home) / "memory-ranker" / "config.toml" if home else None), False
 
 
-def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], Mapping[str, Mapping[str, Any]]]:
+def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
+    """The settings of a file, and its tables by the names of TABLES."""
     if path is None or (not is_named and not path.is_file()):
         return {}, {}
     try:
@@ -401,10 +414,15 @@ def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], Mappi
             table["weights"] = presets.pop("active")
         for name, preset in presets.items():
             _check_shape(path, name, preset)
+    tables = {"presets": presets}
+    for key, field_name in (("importance", "importance_domains"), ("importance_namespaces", "importance_namespaces")):
+        if not isinstance(found := table.pop(key, {}), dict):
+            raise SettingsError(f"{key} in {path} is not a table: see docs/importance.md")
+        tables[field_name] = found
     for name in table:
         if name not in FIELDS:
             raise SettingsError(f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}")
-    return table, presets
+    return table, tables
 
 
 def _check_shape(path: Path, name: str, preset: Any) -> None:

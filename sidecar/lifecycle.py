@@ -23,7 +23,7 @@ from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.scorer import ImportanceScorer
-from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights
+from sidecar.importance.settled import settled_importance
 from sidecar.models import Models
 from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
@@ -101,7 +101,7 @@ class Sidecar:
         """
         settings, start_time = self._settings, self._clock()
         with ExitStack() as undo:
-            weights = settled_weights(settings)
+            weights, importance = settled_weights(settings), settled_importance(settings)
             embedder = self._make_embedder(settings.embedder)
             observer, open_http = _observed(settings)
             self._server = server = Server(settings, observer)
@@ -142,7 +142,7 @@ class Sidecar:
             scorer = ImportanceScorer(
                 namespaces,
                 embedder,
-                _importance(settings),
+                importance,
                 self._clock,
             )
             facts = ServerFacts(
@@ -252,24 +252,6 @@ def _reserve(settings: Settings) -> ReserveSettings:
         fit_share=settings.reserve_fit_share,
         epsilon=settings.reserve_epsilon,
         temperature=settings.reserve_temperature,
-    )
-
-
-def _importance(settings: Settings) -> ImportanceSettings:
-    return ImportanceSettings(
-        enabled=settings.importance_scorer_enabled == "true",
-        weights=SignalWeights(
-            content=settings.content_weight,
-            user=settings.user_signal_weight,
-            access=settings.access_pattern_weight,
-            emotion=settings.emotional_weight,
-            context=settings.contextual_weight,
-        ),
-        lowest=settings.min_importance,
-        highest=settings.max_importance,
-        access_form=AccessForm(settings.importance_access),
-        domain="" if settings.importance_domain == "common" else settings.importance_domain,
-        emotion_namespaces=frozenset(settings.emotion_namespaces),
     )
 
 

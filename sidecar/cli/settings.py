@@ -83,16 +83,18 @@ def config(_: bool, as_json: bool, defaults: bool, file: Path | None, **flags: A
         click.echo(template())
         return
     found = resolved(file, flags)
-    _check_weights(found)
+    _check_tables(found)
     click.echo(found.as_json() if as_json else found.as_text())
 
 
-def _check_weights(found: Resolved) -> None:
+def _check_tables(found: Resolved) -> None:
     """Refuses the weights that `serve` would refuse, in its words."""
-    from sidecar.weights.settled import settled_weights  # here, for it takes its time and `config` alone needs it
+    from sidecar.importance.settled import settled_importance  # here, for both take their time
+    from sidecar.weights.settled import settled_weights
 
     try:
         settled_weights(found.settings)
+        settled_importance(found.settings)
     except SettingsError as error:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
 
@@ -120,6 +122,13 @@ def template() -> str:
         "# semantic = 0.3",
         "# [weights.mine.half_life_days]",
         "# decision = 180",
+        "",
+        "# Weights of importance for a domain of your own, and whose weights a namespace takes:",
+        "# [importance.recipes]",
+        "# content = 0.6",
+        "# user = 0.4",
+        "# [importance_namespaces]",
+        '# kitchen = "recipes"',
     ]
     return "\n".join(lines)
 

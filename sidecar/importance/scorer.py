@@ -112,7 +112,7 @@ class ImportanceScorer:
     ) -> list[Scored]:
         """The importance of each subject. A memory whose id the namespace knows has its uses, and is not its own
         neighbour. SettingsError for an unknown domain."""
-        weights = self.settings.of_domain(domain)
+        weights = self.settings.of_domain(domain, namespace)
         snapshot = self._namespaces.get(namespace)
         found = self._look(namespace, snapshot, [subject.memory for subject in subjects])
         goals = self._embedder.embed(context.goals) if context.goals and self._embedder.dimension else None
@@ -136,7 +136,7 @@ class ImportanceScorer:
         """
         snapshot = self._namespaces.get(namespace)
         found = self._look(namespace, snapshot, memories, together=True, most_rows=most_rows)
-        weights = self.settings.of_domain()
+        weights = self.settings.of_domain(namespace=namespace)
         own = self._calibrations.of(namespace, snapshot, weights, lambda rows: self._values(namespace, snapshot, rows))
         return [
             self._content_part(namespace, memory, looked, own) for memory, looked in zip(memories, found, strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import Any
 
 from sidecar.errors import SettingsError
 
@@ -15,6 +16,8 @@ SIGNALS = ("content", "user", "access", "emotion", "context")
 """The five signals, in the order in which they are shown."""
 
 SUM_TOLERANCE = 1e-6
+COMMON = "common"
+"""The name of the weights that are of no domain."""
 
 
 class AccessForm(StrEnum):
@@ -53,7 +56,7 @@ DOMAINS: Mapping[str, SignalWeights] = {
 @dataclass(frozen=True, slots=True)
 class ImportanceSettings:
     """Everything that can be set. `domains` are by name, the shipped ones and the user's own; `domain` names the one
-    that counts where a call names none ("" for `weights`)."""
+    that counts where neither a call nor `namespaces`, by namespace, names one ("" and COMMON for `weights`)."""
 
     enabled: bool = True
     weights: SignalWeights = SignalWeights()
@@ -62,16 +65,19 @@ class ImportanceSettings:
     access_form: AccessForm = AccessForm.LOGARITHM
     domain: str = ""
     domains: Mapping[str, SignalWeights] = field(default_factory=lambda: DOMAINS)
+    namespaces: Mapping[str, str] = field(default_factory=dict)
     emotion_namespaces: frozenset[str] = frozenset()
 
-    def of_domain(self, domain: str = "") -> SignalWeights:
-        """The weights of a domain. SettingsError if there is none of that name."""
-        name = domain or self.domain
-        if not name:
+    def of_domain(self, domain: str = "", namespace: str = "") -> SignalWeights:
+        """The weights of a domain, else of the namespace's, else of the one that is set. SettingsError for an unknown
+        one."""
+        name = domain or self.namespaces.get(namespace, self.domain)
+        if name in ("", COMMON):
             return self.weights
         if name not in self.domains:
             raise SettingsError(
-                f"importance_domain: there is none named {name!r}; known are {', '.join(sorted(self.domains))}"
+                f"importance_domain: there is none named {name!r}; known are {COMMON}, "
+                f"{', '.join(sorted(self.domains))}"
             )
         return self.domains[name]
 
@@ -90,20 +96,31 @@ def check_weights(weights: SignalWeights, where: str) -> None:
         )
 
 
-def check_range(lowest: float, highest: float) -> None:
-    """SettingsError unless there is room between the floor and the cap."""
-    if not lowest < highest:
-        raise SettingsError(
-            f"importance_min is {lowest:g} and importance_max is {highest:g}; the first must be below the second"
-        )
-
-
-def with_domains(settings: ImportanceSettings, own: Mapping[str, Mapping[str, float]]) -> ImportanceSettings:
-    """The settings with domains of the user's own; one of a shipped name takes its place. SettingsError."""
+def with_domains(
+    settings: ImportanceSettings, own: Mapping[str, Mapping[str, Any]], namespaces: Mapping[str, Any]
+) -> ImportanceSettings:
+    """The settings with domains of the user's own, where one of a shipped name takes its place, and whose weights each
+    namespace takes. Raises SettingsError, also where `settings` names a domain that is not there."""
     made = {}
     for name, table in own.items():
+        where = f"[importance.{name}]"
+        if name == COMMON:
+            raise SettingsError(f"{where}: the common weights are set by content_weight and others; choose a name")
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"importance.{name} is not a table: write {where}, and the signals' weights below it")
         if unknown := sorted(set(table) - set(SIGNALS)):
-            raise SettingsError(f"importance.{name}: {unknown[0]!r} is no signal; the signals are {', '.join(SIGNALS)}")
+            raise SettingsError(f"{where}: {unknown[0]!r} is no signal; the signals are {', '.join(SIGNALS)}")
+        for signal, value in table.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise SettingsError(f"{where}: {signal} is {value!r}; it must be a number from 0 to 1")
         made[name] = SignalWeights(**{signal: float(table.get(signal, 0.0)) for signal in SIGNALS})
-        check_weights(made[name], f"importance.{name}")
-    return replace(settings, domains={**DOMAINS, **made})
+        check_weights(made[name], where)
+    found = replace(settings, domains={**DOMAINS, **made}, namespaces=dict(namespaces))
+    found.of_domain()
+    for namespace, name in namespaces.items():
+        if name not in (COMMON, *found.domains):
+            raise SettingsError(
+                f"[importance_namespaces]: {namespace} names the domain {name!r}; known are {COMMON}, "
+                f"{', '.join(sorted(found.domains))}"
+            )
+    return found

@@ -11,7 +11,8 @@ from sidecar.config import Settings, resolve
 from sidecar.errors import SettingsError
 from sidecar.importance.access import recency_value, sessions_value
 from sidecar.importance.scoring import confidence_words
-from sidecar.importance.settings import AccessForm
+from sidecar.importance.settings import DOMAINS, AccessForm, SignalWeights
+from sidecar.importance.settled import settled_importance
 from tests.serving import channel_to, running
 
 HOME = {"HOME": "/nowhere"}
@@ -67,6 +68,50 @@ def test_weights_that_do_not_sum_to_one_are_refused() -> None:
         resolved({"MIN_IMPORTANCE": "0.9", "MAX_IMPORTANCE": "0.5"})
     with pytest.raises(SettingsError, match=r"content_weight is .-1.* environment CONTENT_WEIGHT"):
         resolved({"CONTENT_WEIGHT": "-1"})
+
+
+def from_file(folder: Path, text: str) -> Settings:
+    file = folder / "config.toml"
+    file.write_text(text)
+    return resolve({}, HOME, file).settings
+
+
+def test_a_domain_of_ones_own_has_its_weights(tmp_path: Path) -> None:
+    """From a table of the settings file; a namespace takes them by its name, a call by theirs, and the rest has the
+    common ones."""
+    found = settled_importance(
+        from_file(
+            tmp_path,
+            "[importance.recipes]\ncontent = 0.6\nuser = 0.4\n[importance.code]\naccess = 1\n"
+            "[importance_namespaces]\nkitchen = 'recipes'\nhall = 'common'\n",
+        )
+    )
+    recipes = SignalWeights(content=0.6, user=0.4, access=0.0, emotion=0.0, context=0.0)
+    assert found.of_domain("recipes") == found.of_domain(namespace="kitchen") == recipes
+    assert found.of_domain("code", "kitchen").access == 1.0
+    assert found.of_domain("decisions") == DOMAINS["decisions"]
+    assert found.of_domain() == found.of_domain(namespace="hall") == found.of_domain("common", "kitchen")
+    assert found.of_domain() == SignalWeights()
+    assert settled_importance(resolved({}, importance_domain="decisions")).of_domain() == DOMAINS["decisions"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("importance = 3", "importance in .* is not a table"),
+        ("[importance]\ncode = 3", "importance.code is not a table"),
+        ("[importance.recipes]\ncontent = 0.6", r"\[importance.recipes\]: .*sum to 0.6.* must sum to 1"),
+        ("[importance.recipes]\nuses = 1", "'uses' is no signal; the signals are content, user"),
+        ("[importance.recipes]\ncontent = '1'", "content is '1'; it must be a number"),
+        ("[importance.common]\ncontent = 1", "the common weights are set by content_weight"),
+        ("[importance_namespaces]\nkitchen = 'recipes'", "kitchen names the domain 'recipes'; known are common, code"),
+        ("importance_domain = 'recipes'", "there is none named 'recipes'; known are common, code"),
+    ],
+)
+def test_a_bad_domain_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """In words, before anything is scored."""
+    with pytest.raises(SettingsError, match=words):
+        settled_importance(from_file(tmp_path, text))
 
 
 def test_one_setting_switches_it_off(tmp_path: Path) -> None:

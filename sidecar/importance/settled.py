@@ -1,0 +1,26 @@
+"""How importance is scored as the settings say it: the weights, the domains of the settings file, the clamp. Pure."""
+
+from __future__ import annotations
+
+from sidecar.config import Settings
+from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
+
+
+def settled_importance(settings: Settings) -> ImportanceSettings:
+    """What the settings come to. Raises SettingsError."""
+    found = ImportanceSettings(
+        enabled=settings.importance_scorer_enabled == "true",
+        weights=SignalWeights(
+            content=settings.content_weight,
+            user=settings.user_signal_weight,
+            access=settings.access_pattern_weight,
+            emotion=settings.emotional_weight,
+            context=settings.contextual_weight,
+        ),
+        lowest=settings.min_importance,
+        highest=settings.max_importance,
+        access_form=AccessForm(settings.importance_access),
+        domain=settings.importance_domain,
+        emotion_namespaces=frozenset(settings.emotion_namespaces),
+    )
+    return with_domains(found, settings.importance_domains, settings.importance_namespaces)
