@@ -280,8 +280,8 @@ class Settings:
         default="common",
         metadata=_about(
             _TEXT,
-            "whose weights of the five signals are taken: common, code, conversation, decisions, or an [importance.NAME] "
-            "table of the settings file",
+            "whose weights of the five signals are taken: common, code, conversation, decisions, or an "
+            "[importance.NAME] table of the settings file",
         ),
     )
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
