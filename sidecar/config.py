@@ -397,7 +397,7 @@ def _file_path(environ: Mapping[str, str], file: Path | None) -> tuple[Path | No
     return (Path(home) / "memory-ranker" / "config.toml" if home else None), False
 
 
-def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
+def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of a file, and its tables by the names of TABLES."""
     if path is None or (not is_named and not path.is_file()):
         return {}, {}
@@ -414,7 +414,7 @@ def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[
             table["weights"] = presets.pop("active")
         for name, preset in presets.items():
             _check_shape(path, name, preset)
-    tables = {"presets": presets}
+    tables: dict[str, Any] = {"presets": presets}
     for key, field_name in (("importance", "importance_domains"), ("importance_namespaces", "importance_namespaces")):
         if not isinstance(found := table.pop(key, {}), dict):
             raise SettingsError(f"{key} in {path} is not a table: see docs/importance.md")
