@@ -1,4 +1,4 @@
-# Needs Python 3.11 to 3.14 and make; no compiler. `make help` lists the targets.
+# Needs Python 3.11 to 3.13 and make; no compiler. `make help` lists the targets.
 PYTHON ?= python3
 # More arguments for pytest: make test ARGS="tests/store -k crash"
 ARGS ?=
@@ -30,8 +30,9 @@ demo: setup ## show what it does, in a minute, on made-up memories
 	@$(BIN)/memory-ranker demo
 
 # A folder with a short path: sockets are made in it. The vocabularies hold the token counter to real tokenizers,
-# one embedder is a real model, and the oracles are others' implementations of what we compute.
-test: setup $(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser $(VENV)/.oracles ## run the tests
+# one embedder is a real model, the oracles are others' implementations of what we compute, and uv (which LOCK_VENV has)
+# fills the empty environments that the wheel is tried in.
+test: setup $(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser $(VENV)/.oracles $(LOCK_VENV)/.installed ## run the tests
 	@folder=$$(mktemp -d /tmp/mrt.XXXXXX) && trap 'rm -rf "$$folder"' EXIT \
 	&& $(BIN)/pytest -n 2 --basetemp "$$folder/t" $(ARGS)
 
@@ -113,8 +114,8 @@ lock = UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK_VENV)/bin/uv pip compile --q
 # The argument: the folder of the virtual environment. One that works is kept.
 define make_venv
 	@$(1)/bin/python -c '' 2>/dev/null || { \
-	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null || { \
-	echo "memory-ranker needs Python 3.11 to 3.14; $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
+	echo "memory-ranker needs Python 3.11 to 3.13; $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
 	echo "Name another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12" >&2; exit 1; }; \
 	$(PYTHON) -m venv --clear $(1) || { \
 	echo "Python cannot make a virtual environment here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }; }
