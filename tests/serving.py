@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import grpc
@@ -87,3 +89,24 @@ def process(folder: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str
         if started.poll() is None:
             started.kill()
         started.communicate()
+
+
+def ended(command: Sequence[str | Path], *, within: float = 100, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end. One that hangs is aborted, and a Python process then tells where each thread stood."""
+    environ = {**(options.pop("env", None) or os.environ), "PYTHONFAULTHANDLER": "1"}
+    with subprocess.Popen(
+        command,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGABRT)
+            out, err = process.communicate()
+            raise AssertionError(f"{command} hung for {within:g} s\n{out}\n{err}") from None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

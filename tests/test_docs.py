@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -27,6 +26,7 @@ from sidecar.cli.serve import exit_code
 from sidecar.config import FIELDS
 from sidecar.rpc.status import status_of
 from sidecar.store.check import Fault
+from tests.serving import ended
 from tests.weights.making import make_artifact
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -228,5 +228,5 @@ def test_what_a_page_tells_you_to_type_works(name: str) -> None:
             "MEMORY_RANKER_DATA": str(folder / "store"),
         }
         for command in (["bash", "-euo", "pipefail", "-c", SHELL[name]], [sys.executable, "-c", PYTHON[name]]):
-            ran = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+            ran = ended(command, env=environ, cwd=folder)
             assert ran.returncode == 0, ran.stdout + ran.stderr

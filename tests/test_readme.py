@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from memoryranker.client import Client
 
+from tests.serving import ended
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
@@ -69,9 +71,7 @@ def test_every_other_command_works(served: dict[str, str]) -> None:
     """The remaining blocks run as one script, in their order, against the server of the README."""
     assert SERVE in SHELL
     script = "".join(text for text in SHELL if text not in [SERVE, *RUN_BY_CI])
-    ran = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], env=served, cwd=served["HOME"], capture_output=True, text=True
-    )
+    ran = ended(["bash", "-euo", "pipefail", "-c", script], env=served, cwd=served["HOME"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "canary" in ran.stdout
 
@@ -79,7 +79,7 @@ def test_every_other_command_works(served: dict[str, str]) -> None:
 def test_the_python_works(served: dict[str, str]) -> None:
     """The Python block prints the memory that it stored."""
     (code,) = [text for language, text in BLOCKS if language == "python"]
-    ran = subprocess.run([sys.executable, "-c", code], env=served, capture_output=True, text=True)
+    ran = ended([sys.executable, "-c", code], env=served)
     assert ran.returncode == 0, ran.stderr
     assert "green canary" in ran.stdout
 
@@ -90,7 +90,7 @@ def test_the_weights_of_the_settings_file_serve(home: dict[str, str]) -> None:
     file = Path(home["HOME"]) / "config.toml"
     file.write_text(toml, encoding="utf-8")
     command = ["memory-ranker", "config", "--json"]
-    shown = subprocess.run(command, env={**home, "MEMORY_RANKER_CONFIG": str(file)}, capture_output=True, text=True)
+    shown = ended(command, env={**home, "MEMORY_RANKER_CONFIG": str(file)})
     assert shown.returncode == 0, shown.stderr
     assert '"mine"' in shown.stdout
     with serving({**home, "MEMORY_RANKER_CONFIG": str(file)}) as client:

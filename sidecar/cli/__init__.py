@@ -14,14 +14,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def main() -> None:
-    """Runs the command that the process was called with, and exits with its code."""
+    """Runs the command that the process was called with, and exits with its code.
+
+    Once all is written it exits without Python's own tidying up: gRPC's threads may still be at work in C then, and
+    now and then wait for each other for ever.
+    """
     try:
         from sidecar.cli.group import cli
 
         for stream in (sys.stdout, sys.stderr):
             # Text from a store may not fit into the terminal's encoding; showing it must not end in a traceback.
             getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
-        cli(prog_name="memory-ranker")
+        try:
+            cli(prog_name="memory-ranker")
+        except SystemExit as ended:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if isinstance(ended.code, int):
+                os._exit(ended.code)
+            raise
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from sidecar.domain import KNOWN_KINDS
 from sidecar.features import FEATURE_NAMES
 from sidecar.lifecycle import Sidecar
 from tests.promises.frozen import NOW, NOW_TIME, days_ago, ids, text
-from tests.serving import process, settings_for
+from tests.serving import ended, process, settings_for
 
 RECENCY = FEATURE_NAMES.index("recency")
 
@@ -64,7 +63,8 @@ def test_rk_04_the_host_s_time_zone_enters_no_age(tmp_path: Path) -> None:
             file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
             command = [sys.executable, "-m", "sidecar.cli", "import", str(file)]
             flags = ["--namespace", "n", "--address", f"unix:{folder}/socket"]
-            subprocess.run([*command, *flags], env={**os.environ, "TZ": zone}, check=True, capture_output=True)
+            imported = ended([*command, *flags], within=30, env={**os.environ, "TZ": zone})
+            assert imported.returncode == 0, imported.stderr
             later = now + datetime.timedelta(days=90)
             packet = client.rank("n", explain="full", as_of_time=later)
             ages = {item.memory.id: -90 * math.log2(item.features[RECENCY]) for item in packet.items}

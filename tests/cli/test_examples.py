@@ -16,6 +16,7 @@ from sidecar.cli.demo_server import running_server, temporary_folder
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
 from sidecar.store.restore import restore
+from tests.serving import ended
 from tests.weights.making import make_artifact
 
 EXAMPLES = [
@@ -92,9 +93,7 @@ def environ(alone: Connection, workplace: Path, line: str) -> dict[str, str]:
 @pytest.mark.parametrize("line", OTHERS)
 def test_an_example_does_what_it_shows(line: str, environ: dict[str, str], workplace: Path) -> None:
     """It ends with code 0 and says nothing on standard error."""
-    found = subprocess.run(
-        ["sh", "-c", line], env=environ, cwd=workplace, capture_output=True, text=True, timeout=60, check=False
-    )
+    found = ended(["sh", "-c", line], within=60, env=environ, cwd=workplace)
     assert (found.returncode, found.stderr) == (0, ""), found.stdout
 
 

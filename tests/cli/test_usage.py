@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from sidecar.cli.failures import MEANINGS, ExitCode
 from sidecar.cli.group import cli
+from tests.serving import ended
 
 NOWHERE = "unix:/nonexistent/memory-ranker.sock"
 
@@ -137,6 +138,22 @@ def test_one_openmp_thread_is_asked_for_before_anything_else_is_loaded() -> None
         assert found.stdout.strip() == expected
 
 
+def test_a_thread_that_hangs_does_not_hold_up_the_exit(tmp_path: Path) -> None:
+    """A command that has ended has ended, with its output whole, whatever a library left running."""
+    info = tmp_path / "extension-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extension\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[memory_ranker.commands]\nhang = extension:hang\n")
+    (tmp_path / "extension.py").write_text(
+        "import threading, click\n@click.command()\ndef hang():\n"
+        "    threading.Thread(target=threading.Event().wait).start()\n"
+        "    click.echo('done')\n    click.get_current_context().exit(3)\n"
+    )
+    environ = {"PATH": "/usr/bin", "PYTHONPATH": str(tmp_path)}
+    found = ended([sys.executable, "-m", "sidecar.cli", "hang"], env=environ)
+    assert (found.returncode, found.stdout) == (3, "done\n")
+
+
 def test_other_packages_add_commands_and_a_broken_one_does_no_harm(tmp_path: Path) -> None:
     """An entry point is a command like any other; one that cannot be loaded says so, in the help and when it is run."""
     info = tmp_path / "extension-1.0.dist-info"
@@ -150,13 +167,8 @@ def test_other_packages_add_commands_and_a_broken_one_does_no_harm(tmp_path: Pat
     )
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "sidecar.cli", *arguments],
-            env={"PATH": "/usr/bin", "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environ = {"PATH": "/usr/bin", "PYTHONPATH": str(tmp_path)}
+        return ended([sys.executable, "-m", "sidecar.cli", *arguments], env=environ)
 
     shown = call("--help").stdout
     assert "Greet." in shown
