@@ -15,6 +15,7 @@ from sidecar.domain import Micros
 from sidecar.features import FEATURE_NAMES
 from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance, json_bytes
+from sidecar.weights.curves import table_of as curves_table
 from training.dataset import Dataset
 from training.gates import Gate
 from training.html_report import report
@@ -31,10 +32,9 @@ def rfc3339(time: Micros) -> str:
 
 
 def table_of(trained: Trained) -> dict[str, Any]:
-    """weights.json: the common weights, and for each namespace with its own all of them."""
+    """weights.json or curves.json: the common weights or curves, and for each namespace with its own all of them."""
     common = trained.new.common
-    return {
-        "features": _by_name(common),
+    shared = {
         "caps": {
             name: cap
             for name, cap, value in zip(FEATURE_NAMES, common.caps.tolist(), common.values.tolist(), strict=True)
@@ -47,8 +47,11 @@ def table_of(trained: Trained) -> dict[str, Any]:
             for name, error in zip(FEATURE_NAMES, trained.fit.standard_errors.tolist(), strict=True)
             if np.isfinite(error)
         },
-        "namespaces": {name: {"features": _by_name(own)} for name, own in sorted(trained.new.namespaces.items())},
     }
+    if common.curves:
+        return {**shared, "curves": curves_table(common.curves)}
+    own = {name: {"features": _by_name(each)} for name, each in sorted(trained.new.namespaces.items())}
+    return {**shared, "features": _by_name(common), "namespaces": own}
 
 
 def _by_name(weights: Weights) -> dict[str, float]:
@@ -79,6 +82,7 @@ def provenance_of(run: Run, trained: Trained) -> Provenance:
             "numpy": np.__version__,
             "python": platform.python_version(),
             "scipy": version("scipy"),
+            **({"lightgbm": version("lightgbm")} if trained.new.common.curves else {}),
         },
         gates={
             "train": "skipped" if run.settings.preview else "passed",
@@ -124,10 +128,11 @@ def model_card(run: Run, trained: Trained) -> str:
     """What the model is, what it was made from, and what it must not be used for."""
     provenance = provenance_of(run, trained)
     window, counts = provenance.window, provenance.counts
+    what = "Rising curves, one by feature" if trained.new.common.curves else "Linear weights"
     lines = [
         "# Model card",
         "",
-        "Weights by which memory-ranker orders an agent's memories for a task: linear, fitted on what agents used.",
+        f"{what}, fitted on what agents used, by which memory-ranker orders an agent's memories for a task.",
         "",
         f"- Made from packets of {window['from_time']} until {window['event_cutoff_time']}, with the reports received "
         f"until {window['ingest_cutoff_time']}.",

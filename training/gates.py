@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import ReportState
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from training.curves import PROOF_TOLERANCE, CurvesFit
 from training.dataset import STATES, Dataset
 from training.held_out import RELEVANT
 from training.linear import LinearFit
@@ -45,6 +46,10 @@ class GateSettings:
     """By how much nDCG may fall, by its lower bound, where a person decides."""
     most_starvation: float = 0.02
     """By how much a starvation figure may rise: what one sample differs from another by."""
+    least_curve_sessions: int = 2_000
+    """Sessions with a used and an unused memory, for curves to take the place of linear weights."""
+    least_curve_folds: int = 3
+    """Time folds in a row that curves have to win for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +228,23 @@ def _memories(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> list[Ga
     return [first, Gate("one_memory", share, settings.most_of_one_memory, few, words)]
 
 
-def fit_gates(fit: LinearFit, settings: GateSettings) -> list[Gate]:
-    """The gates that a fit has to pass."""
+def curves_gate(fit: CurvesFit) -> Gate:
+    """Whether the curves are the booster, number for number."""
+    if not fit.trees:
+        words = "The ranker found no step that lifts nDCG: there is nothing to serve. Wait for more sessions."
+        return Gate("curves_are_the_booster", None, PROOF_TOLERANCE, False, words)
+    words = (
+        f"Over {fit.proof_rows:,} rows (a grid, every threshold and the numbers beside it, random ones) the curves "
+        f"differ from LightGBM's own scores of {fit.trees} trees by {fit.difference:.1e} at most."
+    )
+    passed = fit.difference <= PROOF_TOLERANCE
+    if not passed:
+        words += " That is more than rounding: the curves are not this booster. Report it with the version of LightGBM."
+    return Gate("curves_are_the_booster", fit.difference, PROOF_TOLERANCE, passed, words)
+
+
+def fit_gates(fit: LinearFit | CurvesFit, settings: GateSettings) -> list[Gate]:
+    """The gates that a fit has to pass. What a curve reaches is its feature's weight."""
     enough = fit.effective_sessions >= settings.least_effective_sessions
     words = f"The weighted sessions are worth {fit.effective_sessions:.0f} even ones."
     if not enough:

@@ -18,6 +18,7 @@ from training.dataset import Dataset
 from training.gates import Gate, GateSettings
 from training.held_out import Difference, Shown, bootstrap, ndcg_by_session
 from training.off_policy import OffPolicy
+from training.time_folds import Fold
 
 
 class Promotion(StrEnum):
@@ -85,6 +86,34 @@ def ndcg_gates(found: HeldOut, settings: GateSettings) -> list[Gate]:
             f"A person may promote where the lower bound is above {-settings.non_inferiority:g} and the mean above 0.",
         ),
     ]
+
+
+def curve_gates(sessions: int, folds: Sequence[Fold], settings: GateSettings) -> list[Gate]:
+    """Whether curves may take the place of linear weights: enough sessions, and one time fold won after the other."""
+    enough = sessions >= settings.least_curve_sessions
+    words = f"{sessions:,} sessions have a used and an unused memory."
+    if not enough:
+        words += (
+            f" Curves take the place of linear weights from {settings.least_curve_sessions:,} on: "
+            f"{settings.least_curve_sessions - sessions:,} more. Until then train with --form linear."
+        )
+    first = Gate("curve_sessions", float(sessions), float(settings.least_curve_sessions), enough, words)
+    row = 0
+    for fold in folds:
+        row = row + 1 if fold.won else 0
+    passed = row >= settings.least_curve_folds
+    shown = "; ".join(
+        f"{fold.curves:.4f} against {fold.old:.4f} and {fold.linear:.4f} in {fold.sessions} sessions" for fold in folds
+    )
+    words = (
+        f"nDCG@{settings.top_k} of curves, against the weights that serve and linear ones fitted to the same sessions, "
+        f"each fold by what came before it: {shown or 'no fold could be made'}. The last {row} are won."
+    )
+    if not passed:
+        words += (
+            f" {settings.least_curve_folds} in a row are needed: train with --form linear, or wait for more sessions."
+        )
+    return [first, Gate("curve_folds", float(row), float(settings.least_curve_folds), passed, words)]
 
 
 def starvation_gates(old: Shown, new: Shown, settings: GateSettings) -> list[Gate]:

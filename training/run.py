@@ -6,18 +6,21 @@ Pure: the same data set, weights and settings give the same run, to the last bit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats
+from sidecar.weights import Weights
+from training.curves import GROUPS, CurvesFit, capped_curves, fit_curves
 from training.dataset import Dataset
 from training.gates import (
     Coverage,
     Gate,
     GateSettings,
     coverage,
+    curves_gate,
     data_gates,
     fit_gates,
     of_agents,
@@ -38,12 +41,14 @@ from training.promotion import (
     HeldOut,
     Promotion,
     compare,
+    curve_gates,
     decide,
     ndcg_gates,
     off_policy_gates,
     starvation_gates,
 )
 from training.reserved_draws import reserved_draws
+from training.time_folds import Fold, time_folds
 
 FITTED = "fitted"
 """The version of weights before their files have given them one."""
@@ -53,11 +58,13 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainSettings:
-    """How a run goes. `preview`: without any gate or movement cap; what comes out cannot be promoted.
+    """How a run goes. `form`: linear or curves. `preview`: without any gate or movement cap; what comes out cannot be
+    promoted.
 
-    `namespace`: fit this one alone, beside common weights that stay.
+    `namespace`: fit this one alone, beside common weights that stay. Curves are common to all namespaces.
     """
 
+    form: str = "linear"
     seed: int = 0
     preview: bool = False
     namespace: str = ""
@@ -76,7 +83,8 @@ class Trained:
     """What a run made, and all that it goes by.
 
     `logged` is the data set as it was served, `dataset` the same with the new half-lives; `old` and `new` score them.
-    `movements` are by namespace, "" for the common weights; a preview has none.
+    `movements` are by namespace, "" for the common weights; a preview has none. `folds` are of curves that would take
+    the place of linear weights.
     """
 
     logged: Dataset
@@ -85,7 +93,7 @@ class Trained:
     split: Split
     old: Model
     new: Model
-    fit: LinearFit
+    fit: LinearFit | CurvesFit
     half_lives: tuple[HalfLife, ...]
     positions: Positions
     namespaces: Namespaces
@@ -95,6 +103,7 @@ class Trained:
     shown_after: Shown
     off_policy: OffPolicy | None
     promotion: Promotion
+    folds: tuple[Fold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,21 +156,15 @@ def train(
     aged = with_half_lives(dataset, days)
     if days:
         fitted_pairs = make_pairs(aged, kept & split.fit, theta, settings.max_agent_share)
-    fit = fit_linear(
-        fitted_pairs,
-        old,
-        lambdas=settings.lambdas,
-        folds=settings.folds,
-        seed=settings.seed,
-        least_varying_sessions=settings.least_varying_sessions,
-        progress=lambda done, total: progress("weights", done, total),
-    )
+    fit = _fit(aged, fitted_pairs, old, settings, progress)
+    if isinstance(fit, CurvesFit):
+        gates.append(curves_gate(fit))
     if not settings.preview:
         gates += fit_gates(fit, settings.gates)
-        if refused(gates):
-            return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
+    if refused(gates):
+        return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
     found = Namespaces(0.0, (), ())
-    if settings.own_namespaces and not settings.namespace:
+    if isinstance(fit, LinearFit) and settings.own_namespaces and not settings.namespace:
         columns = np.flatnonzero(fit.fitted)
         found = fit_namespaces(
             aged,
@@ -175,8 +178,25 @@ def train(
         )
     candidates = Candidates.of(dataset)
     progress("movement", 0, 1)
-    new, movements = _moved(base, fit, found, days, candidates, dataset.packets.namespace, settings)
+    if isinstance(fit, CurvesFit):
+        new, movements = _moved_curves(base, fit, days, candidates, settings)
+    else:
+        new, movements = _moved(base, fit, found, days, candidates, dataset.packets.namespace, settings)
     progress("movement", 1, 1)
+    folds: list[Fold] = []
+    if isinstance(fit, CurvesFit) and base.common.form == "linear" and not settings.preview:
+        folds = time_folds(
+            dataset,
+            aged,
+            kept,
+            theta,
+            base,
+            count=settings.gates.least_curve_folds,
+            k=settings.gates.top_k,
+            seed=settings.seed,
+            max_agent_share=settings.max_agent_share,
+            progress=lambda done, total: progress("time folds", done, total),
+        )
     return _judged(
         Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None),
         dataset,
@@ -186,9 +206,43 @@ def train(
         split,
         base,
         new,
-        (fit, tuple(half_lives), positions, found, movements),
+        (fit, tuple(half_lives), positions, found, movements, tuple(folds)),
         progress,
     )
+
+
+def _fit(
+    dataset: Dataset, pairs: Pairs, old: Weights, settings: TrainSettings, progress: Progress
+) -> LinearFit | CurvesFit:
+    if settings.form == "curves":
+        return fit_curves(
+            dataset,
+            pairs,
+            old,
+            k=settings.gates.top_k,
+            seed=settings.seed,
+            groups=0 if settings.preview else GROUPS,
+            least_varying_sessions=settings.least_varying_sessions,
+            progress=lambda done, total: progress("curves", done, total),
+        )
+    return fit_linear(
+        pairs,
+        old,
+        lambdas=settings.lambdas,
+        folds=settings.folds,
+        seed=settings.seed,
+        least_varying_sessions=settings.least_varying_sessions,
+        progress=lambda done, total: progress("weights", done, total),
+    )
+
+
+def _moved_curves(
+    base: Model, fit: CurvesFit, days: Mapping[str, float], candidates: Candidates, settings: TrainSettings
+) -> tuple[Model, dict[str, Movement]]:
+    """The new curves, as far from what serves as re-ranking allows; a preview goes all the way."""
+    found, movement = capped_curves(base.common, fit.curves, candidates, settings.movement, free=settings.preview)
+    common = replace(found, version=FITTED, half_life_days={**found.half_life_days, **days})
+    return Model(common), {} if settings.preview else {"": movement}
 
 
 def _moved(
@@ -231,7 +285,9 @@ def _judged(
     split: Split,
     old: Model,
     new: Model,
-    parts: tuple[LinearFit, tuple[HalfLife, ...], Positions, Namespaces, Mapping[str, Movement]],
+    parts: tuple[
+        LinearFit | CurvesFit, tuple[HalfLife, ...], Positions, Namespaces, Mapping[str, Movement], tuple[Fold, ...]
+    ],
     progress: Progress,
 ) -> Run:
     settings = run.settings
@@ -252,12 +308,15 @@ def _judged(
     progress("comparison", 2, 3)
     off_policy = _off_policy(aged, new, kept & split.held_out)
     progress("comparison", 3, 3)
+    fit, half_lives, positions, found, movements, folds = parts
+    replaces_linear = new.common.form == "curves" and old.common.form == "linear"
+    sessions = fit.sessions + held_out.difference.sessions
     promote = [
         *ndcg_gates(held_out, settings.gates),
+        *(curve_gates(sessions, folds, settings.gates) if replaces_linear else ()),
         *off_policy_gates(off_policy),
         *starvation_gates(shown_before, shown_after, settings.gates),
     ]
-    fit, half_lives, positions, found, movements = parts
     trained = Trained(
         logged=logged,
         dataset=aged,
@@ -275,6 +334,7 @@ def _judged(
         shown_after=shown_after,
         off_policy=off_policy,
         promotion=Promotion.SKIPPED if settings.preview else decide(run.train_gates, promote),
+        folds=folds,
     )
     return Run(settings, run.agents, run.left_out_agents, run.train_gates, tuple(promote), trained)
 

@@ -33,7 +33,7 @@ PROMOTE_GATES = ("automatic", "person", "refused", "skipped")
 
 _VERSION = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LINEAR_KEYS = {"features", "caps", "use_family_cap", "half_life_days", "standard_errors", "namespaces"}
-_CURVES_KEYS = {"curves", "use_family_cap", "half_life_days"}
+_CURVES_KEYS = {"curves", "caps", "use_family_cap", "half_life_days", "standard_errors"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,16 +235,14 @@ def _weights(version: str, form: str, table: Mapping[str, Any]) -> tuple[Weights
     unknown = sorted(table.keys() - (_LINEAR_KEYS if form == "linear" else _CURVES_KEYS))
     if unknown:
         raise ModelRefusedError([f"{name}: {', '.join(unknown)} is not known"])
-    shared = {key: table.get(key) for key in ("use_family_cap", "half_life_days")}
+    shared = {key: table.get(key) for key in ("caps", "use_family_cap", "half_life_days")}
     try:
         if form == "curves":
             return make_curve_weights(version, table["curves"], **shared, path=name), {}
-        common = make_weights(version, table["features"], caps=table.get("caps"), **shared, path=name)
+        common = make_weights(version, table["features"], **shared, path=name)
         own = {}
         for namespace, given in table.get("namespaces", {}).items():
-            own[namespace] = make_weights(
-                version, given["features"], caps=table.get("caps"), **shared, path=f"{name} namespaces.{namespace}"
-            )
+            own[namespace] = make_weights(version, given["features"], **shared, path=f"{name} namespaces.{namespace}")
     except InvalidRequestError as error:
         raise ModelRefusedError([f"{each.field} {each.description}" for each in error.violations]) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:

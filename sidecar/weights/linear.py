@@ -36,7 +36,7 @@ class Weights:
 
     `version` is a preset's name, a model's version, or "request". `variants` lets a preset that repeats a known note
     carry that note's own transforms. With `curves`, one for each feature or None, a contribution is a curve's value,
-    and `values` and `caps` are the curves' tops.
+    `values` are the curves' tops, and so are `caps` where nobody set one.
     """
 
     version: str
@@ -216,16 +216,22 @@ def make_curve_weights(
     version: str,
     curves: Mapping[str, Any],
     *,
+    caps: Mapping[str, float] | None = None,
     use_family_cap: float | None = None,
     half_life_days: Mapping[str, float] | None = None,
     path: str = "weights",
 ) -> Weights:
     """Checks curves, {feature: {"thresholds": [...], "values": [...]}}, and makes them ready to serve.
 
-    Raises InvalidRequestError that lists every violation under `path`, as `make_weights` does.
+    Raises InvalidRequestError that lists every violation under `path`, as `make_weights` does; a curve above its
+    feature's cap is one.
     """
     bad = Violations()
     made = make_curves(curves, bad, f"{path}.curves")
+    if _is_sound(bad, f"{path}.caps", caps or {}):
+        for name, curve in zip(FEATURE_NAMES, made, strict=bool(made)):
+            if curve and curve.top > (cap := (caps or {}).get(name, 1.0)):
+                bad.add(f"{path}.curves.{name}", f"reaches {curve.top!r}; its cap is {cap!r}")
     if use_family_cap is not None and not _in_unit(use_family_cap):
         bad.add(f"{path}.use_family_cap", f"is {use_family_cap!r}; must be in [0, 1]")
     _check_half_lives(bad, path, half_life_days or {})
@@ -234,7 +240,7 @@ def make_curve_weights(
     return Weights(
         version=version,
         values=tops,
-        caps=tops,
+        caps=np.array([float((caps or {}).get(name, top)) for name, top in zip(FEATURE_NAMES, tops, strict=True)]),
         use_family_cap=USE_FAMILY_CAP if use_family_cap is None else float(use_family_cap),
         half_life_days={**HALF_LIFE_DAYS, **(half_life_days or {})},
         curves=made,

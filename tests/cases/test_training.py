@@ -90,15 +90,16 @@ def test_tr_10_an_empty_log_is_said_to_be(tmp_path: Path) -> None:
     assert not (tmp_path / "model").exists()
 
 
-def test_tr_11_two_openmp_runtimes_meet_in_no_process(tmp_path: Path) -> None:
-    """A whole training run loads neither FAISS nor LightGBM into its process."""
+@pytest.mark.parametrize("form", ["linear", "curves"])
+def test_tr_11_two_openmp_runtimes_meet_in_no_process(tmp_path: Path, form: str) -> None:
+    """A whole training run loads neither FAISS nor LightGBM into its process: LightGBM works in one of its own."""
     write_log(tmp_path / "log.jsonl", log_of(make_dataset(TRUTH, sessions=80, seed=1)))
     program = (
         "import sys; from sidecar.cli.group import cli\n"
         "cli(sys.argv[1:], standalone_mode=False)\n"
         "print(sorted({'faiss', 'lightgbm'} & sys.modules.keys()))"
     )
-    flags = ["train", "log.jsonl", "--preview", "--dry-run", "--base", "engine"]
+    flags = ["train", "log.jsonl", "--form", form, "--preview", "--dry-run", "--base", "engine"]
     done = subprocess.run(
         [sys.executable, "-c", program, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
     )

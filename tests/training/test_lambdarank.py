@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.audit.metrics import ndcg_at
-from sidecar.domain import Floats
-from training.boosting import BoostingError, Ranking, boost
+from training.boosting import BoostingError, Ranking, boost, raw_scores
 from training.lambdarank import (
     Booster,
     Curve,
@@ -41,22 +37,6 @@ def made_up(seed: int, groups: int = 120, size: int = 10, columns: int = 5) -> R
 @pytest.fixture(scope="module")
 def booster() -> Booster:
     return fit_booster(made_up(1), made_up(2), parameters(5, 10, seed=3), rounds=60)
-
-
-def raw_scores(text: str, features: Floats) -> Floats:
-    """What LightGBM itself says, from another process: it must not be in one with FAISS."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "booster.txt").write_text(text, encoding="utf-8")
-        np.save(folder / "features.npy", features)
-        code = (
-            "import lightgbm, numpy, sys; f = sys.argv[1]; "
-            "b = lightgbm.Booster(model_file=f + '/booster.txt'); "
-            "numpy.save(f + '/scores.npy', b.predict(numpy.load(f + '/features.npy'), raw_score=True))"
-        )
-        subprocess.run([sys.executable, "-c", code, name], check=True)
-        scores: Floats = np.load(folder / "scores.npy")
-        return scores
 
 
 def test_the_curves_are_the_booster(booster: Booster) -> None:

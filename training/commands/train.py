@@ -19,6 +19,7 @@ from training.gates import Gate, GateSettings, changed
 from training.movement import MovementCaps
 
 if TYPE_CHECKING:
+    from training.model import Model
     from training.run import Run, Trained
 
 _MARKS = {True: "passed", False: "REFUSED", None: "-"}
@@ -46,7 +47,12 @@ Ends with 0 if it was trained, 9 if a gate refused, and another code if it faile
 in the model's manifest; docs/training.md has every gate and its setting.""",
 )
 @log_options
-@click.option("--form", type=click.Choice(["linear"]), default="linear", help="Of the model.  [default: linear]")
+@click.option(
+    "--form",
+    type=click.Choice(["linear", "curves"]),
+    default="linear",
+    help="Of the model: weights, or a rising curve by feature.  [default: linear]",
+)
 @click.option(
     "--base",
     default="",
@@ -108,6 +114,7 @@ def train(
     caps = replace(caps, max_l1=caps.max_l1 if max_l1 is None else max_l1)
     caps = replace(caps, max_step=caps.max_step if max_step is None else max_step)
     settings = TrainSettings(
+        form=form,
         seed=seed,
         preview=preview,
         namespace=namespace,
@@ -119,12 +126,7 @@ def train(
     settings = replace(settings, lambdas=(0.0,)) if no_prior else settings
     _check_out(out, dry_run=dry_run)
     model = read_model(base, source)
-    if model.common.form != form or model.common.variants:
-        raise Failure(
-            f"base: the weights {model.common.version!r} cannot be started from: they are no plain linear ones. Name "
-            "others with --base",
-            ExitCode.USAGE,
-        )
+    _check_base(model, form, namespace)
     with steps() as advance:
         dataset = read_dataset(source, namespace, cutoffs, advance)
         run = run_training(dataset, model, settings, advance)
@@ -140,6 +142,18 @@ def _check_extra() -> None:
         import scipy  # noqa: F401
     except ImportError as error:
         raise Failure("training needs more: pip install 'memory-ranker[train]'") from error
+
+
+def _check_base(model: Model, form: str, namespace: str) -> None:
+    name = model.common.version
+    if form == "curves" and namespace:
+        raise click.UsageError(f"--namespace {namespace}: curves serve all namespaces alike; leave it out")
+    if model.common.variants or (model.common.form == "curves" and form == "linear"):
+        what = "curves" if model.common.form == "curves" else "a note's own transforms"
+        raise Failure(
+            f"base: the weights {name!r} cannot be started from: they have {what}. Name others with --base",
+            ExitCode.USAGE,
+        )
 
 
 def _check_out(out: Path | None, *, dry_run: bool) -> None:
@@ -158,13 +172,14 @@ def _written(run: Run, out: Path | None, advance: Advance, *, dry_run: bool) -> 
     if trained is None:
         return "", ""
     table, provenance = table_of(trained), provenance_of(run, trained)
-    version = version_of("linear", json_bytes(table), provenance)
+    form = run.settings.form
+    version = version_of(form, json_bytes(table), provenance)
     if dry_run:
         return version, ""
     folder = Path(version) if out is None else out
     advance("files", 0, 1)
     try:
-        write_artifact(folder, "linear", table, provenance, others_of(run, trained, version))
+        write_artifact(folder, form, table, provenance, others_of(run, trained, version))
     except FileExistsError as error:
         raise click.UsageError(
             f"{folder} is there already; a model is never written over: name a new folder"
