@@ -39,11 +39,11 @@ LOWER = GateSettings(least_curve_sessions=500, most_standard_error=0.2)
 FLAGS = [
     flag
     for name, value in (
-        ("least_fit_sessions", 100),
+        ("least_fit_sessions", 60),
         ("least_held_out_sessions", 30),
         ("most_standard_error", 0.5),
         ("least_curve_sessions", 100),
-        ("least_effective_sessions", 50),
+        ("least_effective_sessions", 40),
         ("least_used_memories", 20),
     )
     for flag in ("--gate", f"{name}={value}")
@@ -209,8 +209,9 @@ def test_what_cannot_be_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_curves_are_trained_promoted_served_explained_and_taken_back(tmp_path: Path) -> None:
-    """Beside a running server, from its own log; --force, for curves of so few sessions win no folds; each score is the sum of the contributions shown, which are the curves' values; ExplainMiss
-    knows them; they shadow, and a rollback leads back."""
+    """Beside a running server, from its own log, with --force, for so few sessions win no folds: each score is the sum
+    of the contributions shown, which are the curves' values; ExplainMiss knows them; they shadow, and a rollback leads
+    back."""
     with moving(tmp_path) as (server, now):
         work(server, now, 160)
         client = server.client
