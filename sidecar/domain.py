@@ -6,7 +6,8 @@ road, so that a host's time zone can never enter an age. Scores and feature valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -149,6 +150,87 @@ class Memory:
     importance_use: float | None = None
     helpful: int = 0
     unhelpful: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImportanceLine:
+    """One line of an importance's breakdown: value in [0, 1], None if it is absent; what it adds to the score. A factor
+    with a dot is a part of the line of the signal before the dot."""
+
+    factor: str
+    value: float | None
+    weight: float
+    contribution: float
+
+    @property
+    def is_part(self) -> bool:
+        """True for a part of a signal: it is already in that signal's contribution."""
+        return "." in self.factor
+
+
+def summed(lines: Iterable[ImportanceLine]) -> float:
+    """The contributions of the lines that are no parts of a signal, from first to last, as a reader adds up."""
+    total = 0.0
+    for line in lines:
+        if not line.is_part:
+            total += line.contribution
+    return total
+
+
+class PartName(StrEnum):
+    """The three stored parts of an importance."""
+
+    CONTENT = "content"
+    USE = "use"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportancePart:
+    """How a stored part of an importance came about: how sure it is, in [0, 1], when it was worked out, what moved it,
+    in words, and its breakdown. Holds no word of a memory's text."""
+
+    confidence: float
+    time: Micros
+    factors: tuple[str, ...] = ()
+    lines: tuple[ImportanceLine, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """The sum of the lines."""
+        return summed(self.lines)
+
+
+def closing(reached: float, wanted: float) -> float:
+    """The contribution that brings the sum to `wanted` to the last bit, where floating point has one."""
+    apart = wanted - reached
+    for candidate in (apart, math.nextafter(apart, math.inf), math.nextafter(apart, -math.inf)):
+        if reached + candidate == wanted:
+            return candidate
+    return apart
+
+
+SCORED_FIELDS = ("content", "kind", "subject", "tags", "metadata", "emotion", "superseded_by", "source_thread")
+"""Fields of a memory that the content part of its importance follows from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredContent:
+    """The content part of `memory`'s importance, worked out before the write. `outdated` are ids of memories that were
+    there before and that it contradicts: they are to be scored anew."""
+
+    memory: Memory
+    part: ImportancePart
+    outdated: tuple[str, ...] = ()
+
+    def holds_for(self, memory: Memory) -> bool:
+        """True if it follows from the memory as it stands."""
+        return says_the_same(self.memory, memory)
+
+
+def says_the_same(one: Memory, other: Memory) -> bool:
+    """True if two states of a memory have the same content part of an importance, the neighbours being the same."""
+    return all(getattr(one, name) == getattr(other, name) for name in SCORED_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,8 +465,9 @@ class Change:
     """What one committed write changed in a namespace. Changes of a namespace arrive in the order of score_version,
     which grows by one with each.
 
-    `upserted` memories replace those of the same key; `uses`, `ratings` ((helpful, unhelpful)) and `importance_uses`
-    (the use part of an importance) are the new standing by memory key. `use_priors` are set where a rescore moved them.
+    `upserted` memories replace those of the same key; `uses`, `ratings` ((helpful, unhelpful)), `importance_contents`
+    and `importance_uses` (parts of an importance) are the new standing by memory key. `use_priors` are set where a
+    rescore moved them.
     """
 
     namespace: str
@@ -394,6 +477,7 @@ class Change:
     uses: Mapping[int, UseCounts] = field(default_factory=dict)
     ratings: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     purged: bool = False
+    importance_contents: Mapping[int, float | None] = field(default_factory=dict)
     importance_uses: Mapping[int, float | None] = field(default_factory=dict)
     replaced: tuple[Memory, ...] = ()
     """Memories as they stood before, of those that were deleted or rewritten; not all of them after a purge."""

@@ -26,6 +26,11 @@ BASELINE = {
 USE_SHARE = 0.4
 
 
+def marks_value(helpful: int, unhelpful: int) -> float:
+    """What marks of raters say, in (0, 1): helpful ones among all, with half a mark on either side."""
+    return (helpful + 0.5) / (helpful + unhelpful + 1.0)
+
+
 def combine(content: Floats, use: Floats, override: Floats, baseline: Floats) -> Floats:
     """The score of each row from its parts; NaN stands for a part that is missing. Shape (n,), in [0, 1]."""
     own = np.where(np.isnan(content), baseline, content)

@@ -55,15 +55,17 @@ class Rescorer:
             found = moves(feedback.memories, priors, self._max_move)
             if not apply:
                 return Rescored("", feedback.memory_count, tuple(found))
+            now = self._clock()
             run = Run(
                 run_id=self._new_run_id(),
                 namespace=namespace,
                 memory_count=feedback.memory_count,
                 uses={move.standing.key: move.use for move in found},
+                parts={move.standing.key: move.part(now) for move in found if move.use is not None},
                 priors=None if namespace else priors,
                 precision=None if namespace else (feedback.confirmed, feedback.refuted),
             )
-            self._store.apply_rescore(run, self._clock())
+            self._store.apply_rescore(run, now)
             return Rescored(run.run_id, feedback.memory_count, tuple(found))
 
     def restore(self, run_id: str) -> int:

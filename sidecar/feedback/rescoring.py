@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sidecar.domain import ImportanceLine, ImportancePart, Micros, closing
 from sidecar.features.importance import BASELINE, USE_SHARE, combine
 from sidecar.features.use_rate import PRIOR
 from sidecar.store.rescores import ScoredMemory
@@ -40,6 +41,19 @@ class Move:
     rate: float
     mean: float
     is_capped: bool
+    own: float
+    kappa: float
+
+    def part(self, now: Micros) -> ImportancePart:
+        """How the use part came about: from the score without use, by so much as the use rate moves it. As sure as the
+        reported sessions are many beside those that the prior stands for."""
+        assert self.use is not None
+        seen = self.standing.counts.seen
+        lines = (
+            ImportanceLine("without_use", self.own, 1.0, self.own),
+            ImportanceLine("use_rate", self.rate, 1.0, closing(self.own, self.use)),
+        )
+        return ImportancePart(seen / (seen + self.kappa), now, (self.reason,), lines)
 
     @property
     def reason(self) -> str:
@@ -108,7 +122,8 @@ def _move(standing: ScoredMemory, priors: Mapping[str, Prior], max_move: float) 
         return None
     if standing.use is not None and use is not None and abs(use - standing.use) <= SAME:
         return None
-    return Move(standing, use, _score(standing, standing.use), _score(standing, use), rate, mean, is_capped)
+    from_score, to_score = _score(standing, standing.use), _score(standing, use)
+    return Move(standing, use, from_score, to_score, rate, mean, is_capped, own, kappa)
 
 
 def use_part(own: float, rate: float, mean: float) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from sidecar.domain import ImportanceLine
 from sidecar.importance.consensus import Consensus
 from sidecar.importance.neighbours import Neighbourhood
-from sidecar.importance.scoring import MIDDLE, Breakdown, Line
+from sidecar.importance.scoring import MIDDLE, Breakdown
 
 HIGH, MODERATE = 0.7, 0.4
 """Scores from which a memory, or a signal of it, is called high and moderate."""
@@ -107,7 +108,7 @@ def _found(breakdown: Breakdown, told: Told) -> Iterable[tuple[float, str]]:
         yield 0.1, f"{agents.agents} agents {words} {agents.score:.2f} (spread {agents.spread:.2f})"
 
 
-def _of_neighbours(lines: dict[str, Line], around: Neighbourhood) -> Iterable[tuple[float, str]]:
+def _of_neighbours(lines: dict[str, ImportanceLine], around: Neighbourhood) -> Iterable[tuple[float, str]]:
     if "superseded" in lines:
         yield abs(lines["superseded"].contribution), "superseded by a newer memory"
     if around.contradicted_by:
@@ -128,7 +129,7 @@ def _of_neighbours(lines: dict[str, Line], around: Neighbourhood) -> Iterable[tu
         yield 0.05, f"says little that {_named((around.nearest,))} does not"
 
 
-def _moved(line: Line) -> float:
+def _moved(line: ImportanceLine) -> float:
     return abs(line.weight * ((line.value or 0.0) - MIDDLE)) + 0.1
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sidecar.domain import ImportanceLine, closing, summed
 from sidecar.features.importance import BASELINE
 from sidecar.importance.settings import SIGNALS, ImportanceSettings, SignalWeights
 
@@ -59,28 +60,13 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a breakdown. A factor with a dot is a part of the line of the signal before the dot."""
-
-    factor: str
-    value: float | None
-    weight: float
-    contribution: float
-
-    @property
-    def is_part(self) -> bool:
-        """True for a part of a signal: it is already in that signal's contribution."""
-        return "." in self.factor
-
-
-@dataclass(frozen=True, slots=True)
 class Breakdown:
     """A score with its lines. `score` is the sum of the contributions of lines that are no parts, from first to last;
     `weighted` is the same without the user's override."""
 
     score: float
     weighted: float
-    lines: tuple[Line, ...]
+    lines: tuple[ImportanceLine, ...]
 
     def value(self, factor: str) -> float | None:
         """The value of a line; None if it is absent."""
@@ -96,7 +82,7 @@ def weigh(
     rating: float | None = None,
 ) -> Breakdown:
     """The score of one memory. Signals that are not named are absent."""
-    lines: list[Line] = []
+    lines: list[ImportanceLine] = []
     by_name = weights.by_name()
     present = {name: signal for name in SIGNALS if (signal := signals.get(name)) and signal.value is not None}
     total = math.fsum(by_name[name] for name in present)
@@ -104,22 +90,22 @@ def weigh(
         signal = signals.get(name, Signal(None))
         # All that is there may weigh nothing, as where only access is known and has been set to 0.
         weight = (by_name[name] / total if total else 1.0 / len(present)) if name in present else 0.0
-        lines.append(Line(name, signal.value, weight, weight * (signal.value or 0.0)))
+        lines.append(ImportanceLine(name, signal.value, weight, weight * (signal.value or 0.0)))
         lines += _parts(name, signal, weight)
     baseline = BASELINE.get(kind, BASELINE["default"])
     # Without any signal the baseline is all there is.
     added = BASELINE_SHARE * (baseline - MIDDLE) if present else baseline
-    lines.append(Line("baseline", baseline, BASELINE_SHARE if present else 1.0, added))
-    lines += [Line(each.factor, each.value, 1.0, each.contribution) for each in adjustments]
-    raw = _sum(lines)
+    lines.append(ImportanceLine("baseline", baseline, BASELINE_SHARE if present else 1.0, added))
+    lines += [ImportanceLine(each.factor, each.value, 1.0, each.contribution) for each in adjustments]
+    raw = summed(lines)
     weighted = min(max(raw, settings.lowest), settings.highest)
     if weighted != raw:
-        lines.append(Line("clamp", weighted, 1.0, _closing(raw, weighted)))
-        weighted = _sum(lines)
+        lines.append(ImportanceLine("clamp", weighted, 1.0, closing(raw, weighted)))
+        weighted = summed(lines)
     if rating is None:
         return Breakdown(weighted, weighted, tuple(lines))
-    lines.append(Line("override", rating, 1.0, _closing(weighted, rating)))
-    return Breakdown(_sum(lines), weighted, tuple(lines))
+    lines.append(ImportanceLine("override", rating, 1.0, closing(weighted, rating)))
+    return Breakdown(summed(lines), weighted, tuple(lines))
 
 
 def confidence(*, has_user_signal: bool, quality: float, completeness: float) -> float:
@@ -145,28 +131,10 @@ def retained(score: float, lowest: float, retention: float) -> float:
     return score if score <= lowest else lowest + (score - lowest) * retention
 
 
-def _parts(name: str, signal: Signal, weight: float) -> list[Line]:
+def _parts(name: str, signal: Signal, weight: float) -> list[ImportanceLine]:
     total = math.fsum(share for value, share in signal.parts.values() if value is not None)
     lines = []
     for part, (value, share) in signal.parts.items():
         of_signal = share / total if value is not None and total else 0.0
-        lines.append(Line(f"{name}.{part}", value, weight * of_signal, weight * of_signal * (value or 0.0)))
+        lines.append(ImportanceLine(f"{name}.{part}", value, weight * of_signal, weight * of_signal * (value or 0.0)))
     return lines
-
-
-def _sum(lines: Sequence[Line]) -> float:
-    """From first to last, as a reader adds up."""
-    total = 0.0
-    for line in lines:
-        if not line.is_part:
-            total += line.contribution
-    return total
-
-
-def _closing(reached: float, wanted: float) -> float:
-    """The contribution that brings the sum to `wanted` to the last bit, where floating point has one."""
-    apart = wanted - reached
-    for candidate in (apart, math.nextafter(apart, math.inf), math.nextafter(apart, -math.inf)):
-        if reached + candidate == wanted:
-            return candidate
-    return apart

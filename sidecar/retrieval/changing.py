@@ -126,9 +126,13 @@ def changed(before: Contents, change: Change) -> Contents:
         if (row := writer.row_of_key(key)) is not None:
             writer.set("helpful", row, helpful)
             writer.set("unhelpful", row, unhelpful)
-    for key, use in change.importance_uses.items():
-        if (row := writer.row_of_key(key)) is not None:
-            writer.set("importance_use", row, _number(use))
+    for column, scores in (
+        ("importance_content", change.importance_contents),
+        ("importance_use", change.importance_uses),
+    ):
+        for key, score in scores.items():
+            if (row := writer.row_of_key(key)) is not None:
+                writer.set(column, row, _number(score))
     after = writer.finish(change.score_version)
     dead = len(after) - after.live_count
     return compacted(after) if dead > max(FEWEST_DEAD_ROWS, SHARE_OF_DEAD_ROWS * len(after)) else after

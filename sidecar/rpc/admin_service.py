@@ -101,6 +101,7 @@ class AdminService(ModelAdmin, FeedbackAdmin):
             response.namespace.score_version = own.score_version
             response.namespace.packet_count = own.packet_count
             response.namespace.reported_packet_count = own.reported_packet_count
+            response.namespace.unscored_count = own.unscored_count
         return response
 
     def Reindex(

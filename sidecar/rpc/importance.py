@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from google.rpc import status_pb2
 from memoryranker.v1 import memory_pb2, types_pb2
 
-from sidecar.domain import Memory
+from sidecar.domain import ImportanceLine, ImportancePart, Memory, PartName
 from sidecar.errors import ImportanceOffError, InvalidRequestError, Violations
 from sidecar.importance.scorer import ImportanceScorer, Scored, Subject
-from sidecar.importance.scoring import Line
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH
 from sidecar.rpc.incoming import read_context, read_fields, read_namespace
-from sidecar.rpc.outgoing import OK
+from sidecar.rpc.outgoing import OK, set_time
 from sidecar.rpc.status import ITEM_BYTES, status_of
 from sidecar.rpc.validation import ID_BYTES, check_count, check_range, check_text
 
@@ -98,7 +98,20 @@ def _write(scored: Scored) -> memory_pb2.ImportanceResult:
     )
 
 
-def _line(line: Line) -> memory_pb2.ImportanceLine:
+def fill_parts(response: memory_pb2.GetMemoryResponse, parts: Mapping[PartName, ImportancePart]) -> None:
+    """Writes the stored parts of a memory's importance beside it, and what they come to together."""
+    for name, part in parts.items():
+        message = response.importance_parts.add(
+            part=name.value,
+            score=part.score,
+            confidence=part.confidence,
+            factors=part.factors,
+            lines=[_line(line) for line in part.lines],
+        )
+        set_time(message.time, part.time)
+
+
+def _line(line: ImportanceLine) -> memory_pb2.ImportanceLine:
     return memory_pb2.ImportanceLine(
         factor=line.factor, value=line.value, weight=line.weight, contribution=line.contribution
     )

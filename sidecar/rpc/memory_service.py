@@ -17,7 +17,7 @@ from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
-from sidecar.rpc.importance import score_importance
+from sidecar.rpc.importance import fill_parts, score_importance
 from sidecar.rpc.incoming import (
     read_changes,
     read_filter,
@@ -113,6 +113,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         memory = self._store.get(namespace, memory_id)
         response = memory_pb2.GetMemoryResponse()
         fill_memories([response.memory], [memory], with_embedding=request.include_embedding)
+        fill_parts(response, self._store.importance_parts(memory.key))
         return response
 
     def ListMemories(

@@ -98,6 +98,7 @@ ORPHANS: tuple[tuple[str, str, str], ...] = (
     ("pruned_uses", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("rescored", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("reembedded", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
+    ("importance_parts", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
 )
 """Rows that name what is not there: table, condition, in words. In the order in which removing one leaves no other."""
 

@@ -60,7 +60,13 @@ def note(connection: sqlite3.Connection, change: Change) -> None:
     if known is None:
         return
     keys = [memory.key for memory in change.upserted]
-    for touched in (change.deleted_keys, change.uses, change.ratings, change.importance_uses):
+    for touched in (
+        change.deleted_keys,
+        change.uses,
+        change.ratings,
+        change.importance_contents,
+        change.importance_uses,
+    ):
         keys.extend(touched)
     connection.execute(
         "INSERT INTO changed_memories (namespace, score_version, memory_keys) VALUES (?, ?, ?)",

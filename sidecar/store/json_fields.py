@@ -114,10 +114,14 @@ class JsonFields:
 
     def ids(self, name: str) -> frozenset[str]:
         """A list of ids; empty where it is not there."""
+        return frozenset(self.texts(name))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts; empty where it is not there."""
         value = self._given.get(name, [])
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise self._wrong(name, "must be a list of texts")
-        return frozenset(value)
+        return tuple(value)
 
     def has(self, name: str) -> bool:
         """True if it is there and not null."""

@@ -12,8 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from sidecar.domain import Change, Memory, Micros, Packet, PacketItem, PoolItem, Rating, UseCounts, UsePriors
-from sidecar.store import memories, meta, packets, reports, tally
+from sidecar.domain import (
+    Change,
+    ImportancePart,
+    Memory,
+    Micros,
+    Packet,
+    PacketItem,
+    PartName,
+    PoolItem,
+    Rating,
+    UseCounts,
+    UsePriors,
+)
+from sidecar.store import importance, memories, meta, packets, reports, tally
 from sidecar.store.merge import Report
 from sidecar.store.writer import Done
 
@@ -37,6 +49,8 @@ class MemoryState:
     update_time: Micros
     importance_content: float | None
     importance_use: float | None
+    importance_parts: Mapping[PartName, ImportancePart] = field(default_factory=dict)
+    """How the parts came about, of those that say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,8 @@ def memory_states(connection: sqlite3.Connection, namespace: str, after: int) ->
         (namespace, after, STATES_AT_ONCE),
     ).fetchall()
     rows: list[LogRow] = []
-    for key, memory_id, *state in found:
-        rows.append(MemoryState(memory_id, *state))
+    for key, memory_id, update_time, content, use in found:
+        rows.append(MemoryState(memory_id, update_time, content, use, importance.read(connection, key)))
         rows.extend(_ratings(connection, key, memory_id))
     return rows, found[-1][0] if len(found) == STATES_AT_ONCE else None
 
@@ -282,8 +296,12 @@ def _take_rating(
 def _take_state(connection: sqlite3.Connection, namespace: str, row: MemoryState, states: dict[int, str]) -> bool:
     memory = _memory(connection, namespace, row.memory_id)
     state = (row.update_time, row.importance_content, row.importance_use)
-    if state == (memory.update_time, memory.importance_content, memory.importance_use):
+    stand = importance.read(connection, memory.key)
+    # A row from before parts were written out says nothing of them; the user's word came with the memory.
+    parts = row.importance_parts or {name: part for name, part in stand.items() if name is PartName.USER}
+    if parts == stand and state == (memory.update_time, memory.importance_content, memory.importance_use):
         return False
+    importance.replace_all(connection, memory.key, parts)
     connection.execute(
         "UPDATE memories SET update_time = ?, importance_content = ?, importance_use = ? WHERE memory_key = ?",
         (*state, memory.key),

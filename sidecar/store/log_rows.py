@@ -19,10 +19,13 @@ from sidecar.domain import (
     DegradationReason,
     EmptyReason,
     Floats,
+    ImportanceLine,
+    ImportancePart,
     LeftOutReason,
     Micros,
     Packet,
     PacketItem,
+    PartName,
     PoolItem,
     Rating,
     Segment,
@@ -101,6 +104,7 @@ def _write_state(row: MemoryState) -> tuple[str, dict[str, Any]]:
         "update_time": _time(row.update_time),
         "importance_content": row.importance_content,
         "importance_use": row.importance_use,
+        "importance_parts": [_write_part(name, part) for name, part in row.importance_parts.items()],
     }
 
 
@@ -110,7 +114,36 @@ def _read_state(row: JsonFields, _: str) -> MemoryState:
         update_time=row.time("update_time"),
         importance_content=row.optional_number("importance_content", 0, 1),
         importance_use=row.optional_number("importance_use", 0, 1),
+        importance_parts=dict(map(_read_part, row.rows("importance_parts"))),
     )
+
+
+def _write_part(name: PartName, part: ImportancePart) -> dict[str, Any]:
+    lines = [
+        {"factor": line.factor, "value": line.value, "weight": line.weight, "contribution": line.contribution}
+        for line in part.lines
+    ]
+    return {
+        "part": name.value,
+        "confidence": part.confidence,
+        "time": _time(part.time),
+        "factors": list(part.factors),
+        "lines": [{key: value for key, value in line.items() if value is not None} for line in lines],
+    }
+
+
+def _read_part(row: JsonFields) -> tuple[PartName, ImportancePart]:
+    lines = [
+        ImportanceLine(
+            factor=each.text("factor", KIND_BYTES),
+            value=each.optional_number("value", 0, 1),
+            weight=each.number("weight", 0, 1),
+            contribution=each.number("contribution", -1, 1),
+        )
+        for each in row.rows("lines")
+    ]
+    part = ImportancePart(row.number("confidence", 0, 1), row.time("time"), row.texts("factors"), tuple(lines))
+    return PartName(row.word("part", [name.value for name in PartName])), part
 
 
 def _write_rating(row: LoggedRating) -> tuple[str, dict[str, Any]]:

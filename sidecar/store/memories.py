@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sidecar.domain import Change, Memory, Micros, Rating, WriteOutcome
+from sidecar.domain import Change, Memory, Micros, Rating, ScoredContent, WriteOutcome
 from sidecar.errors import FieldViolation, InvalidRequestError, MemoryNotFoundError
-from sidecar.store import meta
-from sidecar.store.rows import INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
+from sidecar.store import importance, meta
+from sidecar.store.rows import COLUMNS, INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
 from sidecar.store.writer import Done
+
+OF_A_MEMORY = ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded", "importance_parts")
+"""Tables whose rows go with their memory."""
 
 Patch = tuple[str, Mapping[str, Any]]
 """A memory's id and the fields of `domain.Memory` that are set."""
@@ -31,6 +34,8 @@ class Derived:
 
     content: str
     fields: Mapping[str, Any]
+    importance: ScoredContent | None = None
+    """What the content is worth; None where it is scored later, or not at all."""
 
     def added_to(self, patch: Mapping[str, Any], old: Memory | None) -> Mapping[str, Any]:
         """The patch, with the derived fields where they apply. `old` is the memory as it stands in the store."""
@@ -72,25 +77,27 @@ def upsert(
     changed: dict[int, Memory] = {}
     replaced: list[Memory] = []
     created = 0
+    outdated: dict[int, float | None] = {}
     for memory_id, fields in patches:
         old = find(connection, namespace, memory_id)
-        if memory_id in derived:
-            fields = derived[memory_id].added_to(fields, old)
-        if old is None:
-            memory = _insert(connection, namespace, memory_id, fields, now)
-            outcome = WriteOutcome.CREATED
-            created += 1
-        else:
-            outcome, memory = _overwrite(connection, old, fields, now)
-            if outcome is WriteOutcome.UPDATED:
-                replaced.append(old)
+        outcome, memory, unscored = _write(connection, namespace, memory_id, old, fields, now, derived.get(memory_id))
+        created += outcome is WriteOutcome.CREATED
+        if old is not None and outcome is WriteOutcome.UPDATED:
+            replaced.append(old)
         if outcome is not WriteOutcome.UNCHANGED:
             changed[memory.key] = memory
+        outdated.update(dict.fromkeys(unscored))
         results.append((outcome, memory))
     if not changed:
         return Done((results, score_version(connection, namespace)))
     version = bump(connection, namespace, created=created, write_time=now)
-    change = Change(namespace, version, upserted=tuple(changed.values()), replaced=tuple(replaced))
+    change = Change(
+        namespace,
+        version,
+        upserted=tuple(changed.values()),
+        replaced=tuple(replaced),
+        importance_contents=outdated,
+    )
     return Done((results, version), change, erased=bool(replaced))
 
 
@@ -107,11 +114,18 @@ def update(
     Raises MemoryNotFoundError, and InvalidRequestError as `window_violation` says.
     """
     old = get(connection, namespace, memory_id)
-    outcome, memory = _overwrite(connection, old, derived.added_to(fields, old) if derived else fields, now)
+    outcome, memory, outdated = _write(connection, namespace, memory_id, old, fields, now, derived)
     if outcome is WriteOutcome.UNCHANGED:
         return Done((memory, score_version(connection, namespace)))
     version = bump(connection, namespace, write_time=now)
-    return Done((memory, version), Change(namespace, version, upserted=(memory,), replaced=(old,)), erased=True)
+    change = Change(
+        namespace,
+        version,
+        upserted=(memory,),
+        replaced=(old,),
+        importance_contents=dict.fromkeys(outdated),
+    )
+    return Done((memory, version), change, erased=True)
 
 
 def delete(
@@ -131,7 +145,7 @@ def delete(
             gone.append(memory)
     keys = [memory.key for memory in gone]
     for key in keys:
-        for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"):
+        for table in OF_A_MEMORY:
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
     if not keys:
         return Done((found, score_version(connection, namespace)))
@@ -144,7 +158,7 @@ def delete(
 def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
     """Removes a namespace with everything in it, its log too. Returns how many memories and packets there were."""
     of_memories = "memory_key IN (SELECT memory_key FROM memories WHERE namespace = ?)"
-    for table in ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"):
+    for table in OF_A_MEMORY:
         connection.execute(f"DELETE FROM {table} WHERE {of_memories}", (namespace,))
     for table in ("rescore_versions", "rescore_runs", "pruned_sessions"):
         connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
@@ -206,7 +220,12 @@ def set_rating(
         " FROM ratings WHERE memory_key = ?",
         (key,),
     ).fetchone()
-    connection.execute("UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ?", (helpful, unhelpful, key))
+    row = connection.execute(
+        f"UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ? RETURNING {COLUMNS}",
+        (helpful, unhelpful, key),
+    ).fetchone()
+    if row is not None and (memory := from_row(row)).importance_override is None:
+        importance.follow_user(connection, memory, time)
     return helpful, unhelpful
 
 
@@ -251,6 +270,30 @@ def bump(connection: sqlite3.Connection, namespace: str, *, created: int = 0, wr
         (namespace, version, created, write_time or 0),
     )
     return version
+
+
+def _write(
+    connection: sqlite3.Connection,
+    namespace: str,
+    memory_id: str,
+    old: Memory | None,
+    fields: Mapping[str, Any],
+    now: Micros,
+    derived: Derived | None,
+) -> tuple[WriteOutcome, Memory, list[int]]:
+    """Writes one memory with all that follows from it. Returns also the keys of memories that are to be scored anew."""
+    scored = derived.importance if derived else None
+    fields, content = importance.settled(derived.added_to(fields, old) if derived else fields, old, scored)
+    if old is None:
+        outcome, memory = WriteOutcome.CREATED, _insert(connection, namespace, memory_id, fields, now)
+    else:
+        outcome, memory = _overwrite(connection, old, fields, now)
+    if outcome is WriteOutcome.UNCHANGED:
+        return outcome, memory, []
+    importance.follow(connection, old, memory, content, now)
+    if scored is None or content is None:
+        return outcome, memory, []
+    return outcome, memory, importance.unscore(connection, namespace, scored, now)
 
 
 def _insert(

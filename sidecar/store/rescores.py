@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sidecar.domain import Change, Micros, UseCounts, UsePriors
+from sidecar.domain import Change, ImportancePart, Micros, UseCounts, UsePriors
 from sidecar.errors import NotFoundError
-from sidecar.store import memories, meta, tally
+from sidecar.store import importance, memories, meta, tally
 from sidecar.store.merge import MILLION
 from sidecar.store.writer import Done
 
@@ -55,13 +55,14 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run writes. `uses` are the new use parts by memory key. Priors and precision are None where the run is of
-    one namespace, for they belong to all."""
+    """What a run writes. `uses` are the new use scores by memory key, and `parts` how they came about, for those that
+    are not None. Priors and precision are None where the run is of one namespace, for they belong to all."""
 
     run_id: str
     namespace: str
     memory_count: int
     uses: Mapping[int, float | None]
+    parts: Mapping[int, ImportancePart]
     priors: Mapping[str, tuple[float, float]] | None
     precision: tuple[int, int] | None
 
@@ -122,10 +123,12 @@ def apply(connection: sqlite3.Connection, run: Run, now: Micros) -> Done[int]:
         ),
     ).lastrowid
     connection.executemany(
-        "INSERT INTO rescored (memory_key, run_number, before_use, after_use)"
-        " SELECT memory_key, ?, importance_use, ? FROM memories WHERE memory_key = ?",
-        [(number, use, key) for key, use in run.uses.items()],
+        "INSERT INTO rescored (memory_key, run_number, before_use, after_use, before_part)"
+        " SELECT memory_key, ?, importance_use, ?, ? FROM memories WHERE memory_key = ?",
+        [(number, use, importance.use_as_text(connection, key), key) for key, use in run.uses.items()],
     )
+    for key in run.uses:
+        importance.put_use(connection, key, run.parts.get(key))
     moved = connection.execute(
         "UPDATE memories SET importance_use = (SELECT r.after_use FROM rescored r"
         " WHERE r.memory_key = memories.memory_key AND r.run_number = ?)"
@@ -159,6 +162,13 @@ def restore(connection: sqlite3.Connection, run_id: str, now: Micros) -> Done[in
     keys = [
         key for (key,) in connection.execute(f"SELECT DISTINCT r.memory_key FROM rescored r WHERE {of_run}", values)
     ]
+    before = connection.execute(
+        "SELECT memory_key, before_part, MIN(run_number) FROM rescored WHERE run_number >= ? GROUP BY memory_key",
+        (number,),
+    ).fetchall()
+    parts = {key: text for key, text, _ in before}
+    for key in keys:
+        importance.put_use_text(connection, key, parts[key])
     restored = connection.execute(
         "UPDATE memories SET importance_use = (SELECT r.before_use FROM rescored r"
         " WHERE r.memory_key = memories.memory_key AND r.run_number >= ? ORDER BY r.run_number LIMIT 1)"

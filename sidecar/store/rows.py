@@ -40,7 +40,9 @@ _COLUMNS = (
 )
 UPDATE_TIME = _COLUMNS.index("update_time")
 
-SELECT_MEMORY = f"SELECT {', '.join(_COLUMNS)}, memory_key FROM memories"
+COLUMNS = f"{', '.join(_COLUMNS)}, memory_key"
+"""What `from_row` reads."""
+SELECT_MEMORY = f"SELECT {COLUMNS} FROM memories"
 SELECT_TEXT = SELECT_MEMORY.replace(" embedding,", " NULL,")
 """The same without the vectors."""
 INSERT_MEMORY = (

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
-from sidecar.domain import (
-    Micros,
-)
+from sidecar.domain import Change, ImportancePart, Memory, Micros, PartName, ScoredContent
 from sidecar.store import (
     audit,
+    importance,
     memories,
     meta,
     reembedded,
@@ -39,6 +38,32 @@ class ScoreCalls:
     def restore_scores(self, run_id: str, now: Micros) -> int:
         """Brings the scores from before a run back. Returns how many. Raises RunNotFoundError."""
         return self._writer.submit(lambda db: rescores.restore(db, run_id, now), durable=True)
+
+    def importance_parts(self, key: int) -> dict[PartName, ImportancePart]:
+        """How the parts of a memory's importance came about, of those that are there."""
+        with self._readers.snapshot() as db:
+            return importance.read(db, key)
+
+    def unscored(self, namespace: str, limit: int) -> list[Memory]:
+        """At most `limit` memories that are yet to get the content part of their importance, oldest first."""
+        with self._readers.snapshot() as db:
+            return importance.unscored(db, namespace, limit)
+
+    def namespaces_unscored(self) -> list[str]:
+        """Namespaces that hold such memories."""
+        with self._readers.snapshot() as db:
+            return importance.namespaces_unscored(db)
+
+    def put_contents(self, namespace: str, scored: Sequence[ScoredContent]) -> None:
+        """Writes content parts of stored memories, where they are still missing and the memory says what was scored."""
+
+        def work(db: Connection) -> Done[None]:
+            scores = importance.put_contents(db, namespace, scored)
+            if not scores:
+                return Done(None)
+            return Done(None, Change(namespace, memories.bump(db, namespace), importance_contents=scores))
+
+        self._writer.submit(work, durable=False)
 
     def audit(self, scope: Scope, min_reported_sessions: int) -> audit.AuditNumbers:
         """What an audit of a scope goes by. Reads its whole log."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.domain import Memory, Micros, NamespaceState
-from sidecar.store import memories, meta, tally
+from sidecar.store import importance, memories, meta, tally
 from sidecar.store.rows import SELECT_MEMORY, Row, from_row
 
 
@@ -40,6 +40,8 @@ class NamespaceNumbers:
     memory_count: int
     packet_count: int
     reported_packet_count: int
+    unscored_count: int
+    """Memories without a content part of their importance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ def namespace_numbers(connection: sqlite3.Connection, namespace: str) -> Namespa
         "SELECT COUNT(DISTINCT packet_key) FROM reports WHERE namespace = ? AND channel IN ('explicit', 'inferred')",
         (namespace,),
     ).fetchone()
-    return NamespaceNumbers(namespace, standing.score_version, standing.memory_count, packets, reported)
+    unscored = importance.unscored_count(connection, namespace)
+    return NamespaceNumbers(namespace, standing.score_version, standing.memory_count, packets, reported, unscored)
 
 
 def store_numbers(connection: sqlite3.Connection, byte_count: int) -> StoreNumbers:

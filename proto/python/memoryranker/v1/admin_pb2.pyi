@@ -105,18 +105,20 @@ class GetStatusResponse(_message.Message):
     def __init__(self, server_version: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., schema_version: _Optional[int] = ..., embedder: _Optional[str] = ..., dimension: _Optional[int] = ..., model_version: _Optional[str] = ..., feature_schema_hash: _Optional[str] = ..., feature_names: _Optional[_Iterable[str]] = ..., memory_count: _Optional[int] = ..., namespace_count: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ..., store_bytes: _Optional[int] = ..., namespace: _Optional[_Union[NamespaceStatus, _Mapping]] = ..., problems: _Optional[_Iterable[str]] = ..., presets: _Optional[_Iterable[str]] = ..., log_bytes_per_day: _Optional[int] = ..., listen: _Optional[str] = ..., canary_version: _Optional[str] = ..., canary_share: _Optional[float] = ..., shadow_version: _Optional[str] = ...) -> None: ...
 
 class NamespaceStatus(_message.Message):
-    __slots__ = ("namespace", "memory_count", "score_version", "packet_count", "reported_packet_count")
+    __slots__ = ("namespace", "memory_count", "score_version", "packet_count", "reported_packet_count", "unscored_count")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_COUNT_FIELD_NUMBER: _ClassVar[int]
     SCORE_VERSION_FIELD_NUMBER: _ClassVar[int]
     PACKET_COUNT_FIELD_NUMBER: _ClassVar[int]
     REPORTED_PACKET_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNSCORED_COUNT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     memory_count: int
     score_version: int
     packet_count: int
     reported_packet_count: int
-    def __init__(self, namespace: _Optional[str] = ..., memory_count: _Optional[int] = ..., score_version: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ...) -> None: ...
+    unscored_count: int
+    def __init__(self, namespace: _Optional[str] = ..., memory_count: _Optional[int] = ..., score_version: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ..., unscored_count: _Optional[int] = ...) -> None: ...
 
 class AuditRequest(_message.Message):
     __slots__ = ("namespace", "window")

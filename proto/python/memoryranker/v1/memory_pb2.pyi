@@ -107,10 +107,12 @@ class GetMemoryRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., memory_id: _Optional[str] = ..., include_embedding: bool = ...) -> None: ...
 
 class GetMemoryResponse(_message.Message):
-    __slots__ = ("memory",)
+    __slots__ = ("memory", "importance_parts")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_PARTS_FIELD_NUMBER: _ClassVar[int]
     memory: _types_pb2.Memory
-    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ...) -> None: ...
+    importance_parts: _containers.RepeatedCompositeFieldContainer[ImportancePart]
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., importance_parts: _Optional[_Iterable[_Union[ImportancePart, _Mapping]]] = ...) -> None: ...
 
 class ListMemoriesRequest(_message.Message):
     __slots__ = ("namespace", "filter", "page_size", "page_token", "include_embedding")
@@ -205,30 +207,54 @@ class NamespaceSummary(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., memory_count: _Optional[int] = ..., score_version: _Optional[int] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ScoreImportanceRequest(_message.Message):
-    __slots__ = ("namespace", "subjects", "context")
+    __slots__ = ("namespace", "subjects", "context", "domain")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     SUBJECTS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     subjects: _containers.RepeatedCompositeFieldContainer[ImportanceSubject]
     context: _types_pb2.Context
-    def __init__(self, namespace: _Optional[str] = ..., subjects: _Optional[_Iterable[_Union[ImportanceSubject, _Mapping]]] = ..., context: _Optional[_Union[_types_pb2.Context, _Mapping]] = ...) -> None: ...
+    domain: str
+    def __init__(self, namespace: _Optional[str] = ..., subjects: _Optional[_Iterable[_Union[ImportanceSubject, _Mapping]]] = ..., context: _Optional[_Union[_types_pb2.Context, _Mapping]] = ..., domain: _Optional[str] = ...) -> None: ...
 
 class ImportanceSubject(_message.Message):
-    __slots__ = ("memory", "user_rating", "use_sessions", "recency", "emotion", "contextual_relevance")
+    __slots__ = ("memory", "user_rating", "use_sessions", "recency", "emotion", "contextual_relevance", "agent_scores")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     USER_RATING_FIELD_NUMBER: _ClassVar[int]
     USE_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     RECENCY_FIELD_NUMBER: _ClassVar[int]
     EMOTION_FIELD_NUMBER: _ClassVar[int]
     CONTEXTUAL_RELEVANCE_FIELD_NUMBER: _ClassVar[int]
+    AGENT_SCORES_FIELD_NUMBER: _ClassVar[int]
     memory: _types_pb2.Memory
     user_rating: float
     use_sessions: int
     recency: float
     emotion: float
     contextual_relevance: float
-    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., user_rating: _Optional[float] = ..., use_sessions: _Optional[int] = ..., recency: _Optional[float] = ..., emotion: _Optional[float] = ..., contextual_relevance: _Optional[float] = ...) -> None: ...
+    agent_scores: _containers.RepeatedCompositeFieldContainer[AgentScore]
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., user_rating: _Optional[float] = ..., use_sessions: _Optional[int] = ..., recency: _Optional[float] = ..., emotion: _Optional[float] = ..., contextual_relevance: _Optional[float] = ..., agent_scores: _Optional[_Iterable[_Union[AgentScore, _Mapping]]] = ...) -> None: ...
+
+class AgentScore(_message.Message):
+    __slots__ = ("agent_id", "score", "confidence")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    score: float
+    confidence: float
+    def __init__(self, agent_id: _Optional[str] = ..., score: _Optional[float] = ..., confidence: _Optional[float] = ...) -> None: ...
+
+class AgentConsensus(_message.Message):
+    __slots__ = ("score", "spread", "agents")
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_FIELD_NUMBER: _ClassVar[int]
+    score: float
+    spread: float
+    agents: int
+    def __init__(self, score: _Optional[float] = ..., spread: _Optional[float] = ..., agents: _Optional[int] = ...) -> None: ...
 
 class ImportanceLine(_message.Message):
     __slots__ = ("factor", "value", "weight", "contribution")
@@ -243,17 +269,83 @@ class ImportanceLine(_message.Message):
     def __init__(self, factor: _Optional[str] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., contribution: _Optional[float] = ...) -> None: ...
 
 class ImportanceResult(_message.Message):
-    __slots__ = ("importance", "lines", "status")
+    __slots__ = ("importance", "lines", "status", "weighted_score", "confidence_tier", "half_life_days", "retention", "decayed_score", "promotion_candidate", "consensus", "language")
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTED_SCORE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_TIER_FIELD_NUMBER: _ClassVar[int]
+    HALF_LIFE_DAYS_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_FIELD_NUMBER: _ClassVar[int]
+    DECAYED_SCORE_FIELD_NUMBER: _ClassVar[int]
+    PROMOTION_CANDIDATE_FIELD_NUMBER: _ClassVar[int]
+    CONSENSUS_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     importance: _types_pb2.Importance
     lines: _containers.RepeatedCompositeFieldContainer[ImportanceLine]
     status: _status_pb2.Status
-    def __init__(self, importance: _Optional[_Union[_types_pb2.Importance, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ImportanceLine, _Mapping]]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+    weighted_score: float
+    confidence_tier: str
+    half_life_days: float
+    retention: float
+    decayed_score: float
+    promotion_candidate: bool
+    consensus: AgentConsensus
+    language: str
+    def __init__(self, importance: _Optional[_Union[_types_pb2.Importance, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ImportanceLine, _Mapping]]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., weighted_score: _Optional[float] = ..., confidence_tier: _Optional[str] = ..., half_life_days: _Optional[float] = ..., retention: _Optional[float] = ..., decayed_score: _Optional[float] = ..., promotion_candidate: bool = ..., consensus: _Optional[_Union[AgentConsensus, _Mapping]] = ..., language: _Optional[str] = ...) -> None: ...
+
+class ImportancePart(_message.Message):
+    __slots__ = ("part", "score", "confidence", "time", "factors", "lines")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    FACTORS_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    part: str
+    score: float
+    confidence: float
+    time: _timestamp_pb2.Timestamp
+    factors: _containers.RepeatedScalarFieldContainer[str]
+    lines: _containers.RepeatedCompositeFieldContainer[ImportanceLine]
+    def __init__(self, part: _Optional[str] = ..., score: _Optional[float] = ..., confidence: _Optional[float] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., factors: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[ImportanceLine, _Mapping]]] = ...) -> None: ...
 
 class ScoreImportanceResponse(_message.Message):
     __slots__ = ("results",)
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[ImportanceResult]
     def __init__(self, results: _Optional[_Iterable[_Union[ImportanceResult, _Mapping]]] = ...) -> None: ...
+
+class ListPromotionCandidatesRequest(_message.Message):
+    __slots__ = ("namespace", "min_score", "min_confidence", "context", "domain", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    min_score: float
+    min_confidence: float
+    context: _types_pb2.Context
+    domain: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., min_score: _Optional[float] = ..., min_confidence: _Optional[float] = ..., context: _Optional[_Union[_types_pb2.Context, _Mapping]] = ..., domain: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListPromotionCandidatesResponse(_message.Message):
+    __slots__ = ("candidates", "next_page_token")
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    candidates: _containers.RepeatedCompositeFieldContainer[PromotionCandidate]
+    next_page_token: str
+    def __init__(self, candidates: _Optional[_Iterable[_Union[PromotionCandidate, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class PromotionCandidate(_message.Message):
+    __slots__ = ("memory", "result")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    result: ImportanceResult
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., result: _Optional[_Union[ImportanceResult, _Mapping]] = ...) -> None: ...

@@ -75,6 +75,11 @@ class MemoryServiceStub(object):
                 request_serializer=memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceRequest.SerializeToString,
                 response_deserializer=memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceResponse.FromString,
                 _registered_method=True)
+        self.ListPromotionCandidates = channel.unary_unary(
+                '/memoryranker.v1.MemoryService/ListPromotionCandidates',
+                request_serializer=memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesRequest.SerializeToString,
+                response_deserializer=memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer(object):
@@ -137,6 +142,14 @@ class MemoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPromotionCandidates(self, request, context):
+        """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
+        what it promotes, under the kind it wants.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -179,6 +192,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ScoreImportance,
                     request_deserializer=memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceRequest.FromString,
                     response_serializer=memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceResponse.SerializeToString,
+            ),
+            'ListPromotionCandidates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPromotionCandidates,
+                    request_deserializer=memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesRequest.FromString,
+                    response_serializer=memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -398,6 +416,33 @@ class MemoryService(object):
             '/memoryranker.v1.MemoryService/ScoreImportance',
             memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceRequest.SerializeToString,
             memoryranker_dot_v1_dot_memory__pb2.ScoreImportanceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPromotionCandidates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memoryranker.v1.MemoryService/ListPromotionCandidates',
+            memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesRequest.SerializeToString,
+            memoryranker_dot_v1_dot_memory__pb2.ListPromotionCandidatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,10 @@ class MemoryServiceStub:
     """Returns the namespaces, page by page, in the order of their names."""
     ScoreImportance: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ScoreImportanceRequest, _memory_pb2.ScoreImportanceResponse]
     """Computes importances without writing anything."""
+    ListPromotionCandidates: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListPromotionCandidatesRequest, _memory_pb2.ListPromotionCandidatesResponse]
+    """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
+    what it promotes, under the kind it wants.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -71,6 +75,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Returns the namespaces, page by page, in the order of their names."""
     ScoreImportance: _aio.UnaryUnaryMultiCallable[_memory_pb2.ScoreImportanceRequest, _memory_pb2.ScoreImportanceResponse]  # type: ignore[assignment]
     """Computes importances without writing anything."""
+    ListPromotionCandidates: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListPromotionCandidatesRequest, _memory_pb2.ListPromotionCandidatesResponse]  # type: ignore[assignment]
+    """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
+    what it promotes, under the kind it wants.
+    """
 
 class MemoryServiceServicer:
     """Keeps memories. Every write is durable and rankable when it is answered."""
@@ -130,5 +138,14 @@ class MemoryServiceServicer:
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ScoreImportanceResponse, _abc.Awaitable[_memory_pb2.ScoreImportanceResponse]]:
         """Computes importances without writing anything."""
+
+    def ListPromotionCandidates(
+        self,
+        request: _memory_pb2.ListPromotionCandidatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.ListPromotionCandidatesResponse, _abc.Awaitable[_memory_pb2.ListPromotionCandidatesResponse]]:
+        """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
+        what it promotes, under the kind it wants.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,201 @@
+"""The parts of an importance: how each came about, beside the scores that stand with the memories.
+
+Every function works inside the transaction of the connection that it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sidecar.domain import (
+    ImportanceLine,
+    ImportancePart,
+    Memory,
+    Micros,
+    PartName,
+    ScoredContent,
+    says_the_same,
+)
+from sidecar.features.importance import marks_value
+from sidecar.store.rows import SELECT_MEMORY, from_row, to_json
+
+_PUT = (
+    "INSERT OR REPLACE INTO importance_parts (memory_key, part, confidence, time, factors, lines)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_NOBODY = Memory(id="", content="")
+
+
+def settled(
+    fields: Mapping[str, Any], old: Memory | None, scored: ScoredContent | None
+) -> tuple[Mapping[str, Any], ImportancePart | None]:
+    """The fields of a write with the content score that belongs to them, and how that came about where it is new.
+
+    A score that was worked out for another state of the memory is not taken; then what the memory says now is yet to be
+    scored.
+    """
+    new = replace(old or _NOBODY, **fields)
+    is_same = old is not None and says_the_same(old, new)
+    if scored is not None and scored.holds_for(new) and not (is_same and new.importance_content is not None):
+        return {**fields, "importance_content": scored.part.score}, scored.part
+    if old is None or is_same or "importance_content" in fields:
+        return fields, None
+    return {**fields, "importance_content": None}, None
+
+
+def follow(
+    connection: sqlite3.Connection, old: Memory | None, new: Memory, content: ImportancePart | None, now: Micros
+) -> None:
+    """Writes the parts that a write of a memory leaves: its content part, and the user's word where it changed."""
+    if content is not None:
+        put(connection, new.key, PartName.CONTENT, content)
+    elif old is not None and new.importance_content is None:
+        _drop(connection, new.key, PartName.CONTENT)
+    if new.importance_override != (None if old is None else old.importance_override):
+        follow_user(connection, new, now)
+
+
+def follow_user(connection: sqlite3.Connection, memory: Memory, now: Micros) -> None:
+    """Writes the user part of a memory as its rating and marks stand."""
+    word, marks = memory.importance_override, memory.helpful + memory.unhelpful
+    if word is not None:
+        line, sure, told = ("rating", word), 1.0, f"rated {word:.2f} by the user"
+    elif marks:
+        # Marks are as sure as they are many: one is worth half, three are worth three quarters.
+        sure = marks / (marks + 1.0)
+        line, told = ("marks", marks_value(memory.helpful, memory.unhelpful)), _marked(memory)
+    else:
+        _drop(connection, memory.key, PartName.USER)
+        return
+    name, value = line
+    put(
+        connection,
+        memory.key,
+        PartName.USER,
+        ImportancePart(sure, now, (told,), (ImportanceLine(name, value, 1.0, value),)),
+    )
+
+
+def put_contents(
+    connection: sqlite3.Connection, namespace: str, scored: Sequence[ScoredContent]
+) -> dict[int, float | None]:
+    """Writes content parts that were worked out after the write, where the memory has none and still says what was
+    scored. Returns the content scores by memory key, None for those that are to be scored anew."""
+    scores: dict[int, float | None] = {}
+    for each in scored:
+        row = connection.execute(f"{SELECT_MEMORY} WHERE memory_key = ?", (each.memory.key,)).fetchone()
+        if row is None or not each.holds_for(memory := from_row(row)) or memory.importance_content is not None:
+            continue
+        scores[memory.key] = each.part.score
+        connection.execute(
+            "UPDATE memories SET importance_content = ? WHERE memory_key = ?", (each.part.score, memory.key)
+        )
+        put(connection, memory.key, PartName.CONTENT, each.part)
+        scores.update(dict.fromkeys(unscore(connection, namespace, each, memory.update_time)))
+    return scores
+
+
+def unscore(connection: sqlite3.Connection, namespace: str, by: ScoredContent, written: Micros) -> list[int]:
+    """Takes the content score from memories that another one outdates, unless they were scored since that was
+    `written`: they are scored anew in their turn. Returns their keys."""
+    keys = []
+    for memory_id in by.outdated:
+        found = connection.execute(
+            "SELECT m.memory_key FROM memories m JOIN importance_parts p ON p.memory_key = m.memory_key"
+            " AND p.part = 'content' WHERE m.namespace = ? AND m.memory_id = ? AND p.time < ?",
+            (namespace, memory_id, written),
+        ).fetchone()
+        if found is not None:
+            connection.execute("UPDATE memories SET importance_content = NULL WHERE memory_key = ?", found)
+            _drop(connection, found[0], PartName.CONTENT)
+            keys.append(found[0])
+    return keys
+
+
+def put(connection: sqlite3.Connection, key: int, name: PartName, part: ImportancePart) -> None:
+    """Writes how a part came about, over what stood there."""
+    connection.execute(_PUT, (key, name.value, *_to_row(part)))
+
+
+def read(connection: sqlite3.Connection, key: int) -> dict[PartName, ImportancePart]:
+    """The parts of a memory that are there, in the order of PartName."""
+    rows = connection.execute(
+        "SELECT part, confidence, time, factors, lines FROM importance_parts WHERE memory_key = ?", (key,)
+    ).fetchall()
+    found = {PartName(name): _from_row(*rest) for name, *rest in rows}
+    return {name: found[name] for name in PartName if name in found}
+
+
+def put_use(connection: sqlite3.Connection, key: int, part: ImportancePart | None) -> None:
+    """Writes how a use part came about; None takes it away."""
+    if part is None:
+        _drop(connection, key, PartName.USE)
+    else:
+        put(connection, key, PartName.USE, part)
+
+
+def use_as_text(connection: sqlite3.Connection, key: int) -> str | None:
+    """How the use part of a memory came about, as one text to keep; None without one."""
+    part = read(connection, key).get(PartName.USE)
+    return None if part is None else to_json(_to_row(part))
+
+
+def put_use_text(connection: sqlite3.Connection, key: int, text: str | None) -> None:
+    """Brings back what `use_as_text` gave."""
+    put_use(connection, key, None if text is None else _from_row(*json.loads(text)))
+
+
+def replace_all(connection: sqlite3.Connection, key: int, parts: Mapping[PartName, ImportancePart]) -> None:
+    """Puts the parts of a memory in the place of those that it has."""
+    connection.execute("DELETE FROM importance_parts WHERE memory_key = ?", (key,))
+    for name, part in parts.items():
+        put(connection, key, name, part)
+
+
+def unscored(connection: sqlite3.Connection, namespace: str, limit: int) -> list[Memory]:
+    """At most `limit` memories that have no content part yet, oldest first."""
+    rows = connection.execute(
+        f"{SELECT_MEMORY} WHERE namespace = ? AND importance_content IS NULL ORDER BY memory_key LIMIT ?",
+        (namespace, limit),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def unscored_count(connection: sqlite3.Connection, namespace: str) -> int:
+    """How many memories have none."""
+    (count,) = connection.execute(
+        "SELECT COUNT(*) FROM memories WHERE namespace = ? AND importance_content IS NULL", (namespace,)
+    ).fetchone()
+    return int(count)
+
+
+def namespaces_unscored(connection: sqlite3.Connection) -> list[str]:
+    """Namespaces that hold a memory without a content part."""
+    rows = connection.execute("SELECT DISTINCT namespace FROM memories WHERE importance_content IS NULL").fetchall()
+    return [name for (name,) in rows]
+
+
+def _to_row(part: ImportancePart) -> tuple[float, Micros, str, str]:
+    lines = [[line.factor, line.value, line.weight, line.contribution] for line in part.lines]
+    return part.confidence, part.time, to_json(list(part.factors)), to_json(lines)
+
+
+def _from_row(confidence: float, time: Micros, factors: str, lines: str) -> ImportancePart:
+    return ImportancePart(confidence, time, tuple(json.loads(factors)), _lines(json.loads(lines)))
+
+
+def _lines(rows: Iterable[Sequence[Any]]) -> tuple[ImportanceLine, ...]:
+    return tuple(ImportanceLine(*row) for row in rows)
+
+
+def _drop(connection: sqlite3.Connection, key: int, name: PartName) -> None:
+    connection.execute("DELETE FROM importance_parts WHERE memory_key = ? AND part = ?", (key, name.value))
+
+
+def _marked(memory: Memory) -> str:
+    counts = ((memory.helpful, "helpful"), (memory.unhelpful, "unhelpful"))
+    return "marked " + " and ".join(f"{word} ({count})" for count, word in counts if count)
