@@ -114,7 +114,9 @@ class Sidecar:
             reindexer = Reindexer(store, embedder, self._make_embedder)
             _settle_embedder(store, embedder, settings.embedder, reindexer)
             store.set_agent_sessions(settings.use_agent_session_cap)
-            models = Models(store, weights, self._clock, lambda found: _ranking_identity(found, settings))
+            models = Models(
+                store, weights, self._clock, lambda found: _ranking_identity(found, settings), observer.model
+            )
             models.start()
             store.set_ranking(_ranking_identity(weights.identity_of(weights.at_work), settings))
             source = Stored(store.read, Hasher(store.salt), time.monotonic)
@@ -173,6 +175,7 @@ class Sidecar:
                 Standing(
                     store.numbers,
                     store.problems,
+                    models.problems,
                     lambda: weights.active.version,
                     SCHEMA_HASH,
                     __version__,

@@ -21,7 +21,7 @@ from sidecar.weights import WeightsHolder
 from sidecar.weights.archive import files_of
 from sidecar.weights.artifact import Artifact, verify
 from sidecar.weights.holder import AtWork
-from sidecar.weights.roles import SETTINGS, Action, Role, RoleEvent, Standing, gate_fault, standing
+from sidecar.weights.roles import SETTINGS, Action, Outcome, Role, RoleEvent, Standing, gate_fault, standing
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ class Models:
         weights: WeightsHolder,
         clock: Callable[[], Micros],
         identity: Callable[[str], str] | None = None,
-        on_outcome: Callable[[str], None] = lambda _: None,
+        on_outcome: Callable[[Outcome], None] = lambda _: None,
     ) -> None:
-        """`identity` names what ranks, given `WeightsHolder.identity_of`; `on_outcome` hears how each attempt ended:
-        promoted, refused, gated or rolled_back."""
+        """`identity` names what ranks, given `WeightsHolder.identity_of`; `on_outcome` hears how each attempt ended,
+        and REFUSED for a model of the registry that cannot serve at the start."""
         self._store = store
         self._weights = weights
         self._clock = clock
@@ -180,7 +180,7 @@ class Models:
             event = RoleEvent(self._clock(), Role.ACTIVE, target, Action.ROLLED_BACK, reason=reason)
             self._change(None, [event], replace(self._weights.at_work, active=artifact))
             logger.warning("rolled back to %s: %s", self._weights.active.version, reason or "no reason given")
-            self._on_outcome("rolled_back")
+            self._on_outcome(Outcome.ROLLED_BACK)
             return self.info(target)
 
     def page(self, before: int | None, limit: int) -> list[ModelInfo]:
@@ -229,7 +229,7 @@ class Models:
             if wanted.validate_only:
                 return ModelInfo(row, stands.role_of(version), 0.0, None, fault), checks
             if fault:
-                self._on_outcome("gated")
+                self._on_outcome(Outcome.GATED)
                 raise ModelGatedError(f"{version}: {fault}", version=version)
             if wanted.role is not Role.ACTIVE and version == stands.active:
                 bad = Violations()
@@ -262,7 +262,7 @@ class Models:
                 logger.warning("%s is %s now, by force: %s", version, wanted.role, wanted.force_reason)
             else:
                 logger.info("%s is %s now", version, wanted.role)
-            self._on_outcome("promoted")
+            self._on_outcome(Outcome.PROMOTED)
             return self.info(version), checks
 
     def _stop(self, version: str, wanted: Promotion) -> ModelInfo:
@@ -282,6 +282,7 @@ class Models:
                 self._unfit.pop(version, None)
                 self._change(None, [event], after)
                 logger.info("%s is no %s any more", version, role)
+                self._on_outcome(Outcome.STOPPED)
             return self.info(version)
 
     def _change(self, model: tuple[ModelRow, bytes] | None, events: list[RoleEvent], after: AtWork) -> None:
@@ -315,14 +316,14 @@ class Models:
                 return artifact
             why = "its files are gone"
         self._unfit[version] = why
-        self._on_outcome("refused")
+        self._on_outcome(Outcome.REFUSED)
         logger.error("the model %s cannot serve: %s", version, why)
         return None
 
     def _refused(self, error: ModelRefusedError) -> None:
         serving = self._weights.active.version
         self._refusal = f"the last model that was offered was refused: {'; '.join(error.faults)}. {serving} serves on"
-        self._on_outcome("refused")
+        self._on_outcome(Outcome.REFUSED)
         logger.error("%s", self._refusal)
 
     def _keep(self, artifact: Artifact) -> None:

@@ -5,6 +5,7 @@ A registry of its own for every server: nothing here is the process's, so that t
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
 
@@ -13,8 +14,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from sidecar.domain import Channel, Packet
+from sidecar.domain import Channel, DegradationReason, EmptyReason, Packet, Segment
 from sidecar.observe.observer import Observer, Standing
+from sidecar.weights.roles import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +70,24 @@ class Metrics(Observer):
             ["channel", "used"],
             registry=registry,
         )
+        self._models = Counter(
+            f"{PREFIX}_model_changes",
+            "attempts to change what a model is used for, by how they ended",
+            ["outcome"],
+            registry=registry,
+        )
+        # A series that begins at its first event hides that event from whoever asks for an increase.
+        for counter, *values in (
+            (self._packets, ("yes", "no")),
+            (self._empty, EmptyReason),
+            (self._exposures, Segment),
+            (self._degradations, DegradationReason),
+            (self._reports, Channel),
+            (self._uses, Channel, ("yes", "no")),
+            (self._models, Outcome),
+        ):
+            for labels in itertools.product(*values):
+                counter.labels(*labels)
         self._now = _Now()
         registry.register(self._now)
         ProcessCollector(registry=registry)
@@ -108,6 +128,10 @@ class Metrics(Observer):
         self._uses.labels(channel.value, "yes").inc(used)
         self._uses.labels(channel.value, "no").inc(unused)
 
+    def model(self, outcome: Outcome) -> None:
+        """As in Observer."""
+        self._models.labels(outcome.value).inc()
+
     def working(self, pool: str, count: Callable[[], int]) -> None:
         """As in Observer."""
         self._now.pools[pool] = count
@@ -143,7 +167,8 @@ class _Now(Collector):
             if numbers.packet_count:
                 found["report_coverage"].add_metric([], numbers.reported_packet_count / numbers.packet_count)
             found["score_version"].add_metric([], numbers.score_version)
-            found["store_problems"].add_metric([], len(list(standing.problems())))
+            found["store_problems"].add_metric([], len(list(standing.store_problems())))
+            found["model_problems"].add_metric([], len(list(standing.model_problems())))
             labels = (
                 standing.server_version,
                 standing.model_version(),
@@ -174,6 +199,7 @@ def _empty() -> dict[str, GaugeMetricFamily]:
             "score_version", "sum of the namespaces' score versions: it grows when any score can have changed"
         ),
         "store_problems": gauge("store_problems", "what keeps the store from being written to; status has the words"),
+        "model_problems": gauge("model_problems", "what keeps models from serving; status has the words"),
         "info": gauge(
             "info",
             "1, with what serves now as labels",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sidecar.domain import Channel, Packet
 from sidecar.store.snapshots import StoreNumbers
+from sidecar.weights.roles import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,8 @@ class Standing:
     """How a server that is ready stands; each is asked for anew at every reading."""
 
     numbers: Callable[[], StoreNumbers]
-    problems: Callable[[], Iterable[str]]
+    store_problems: Callable[[], Iterable[str]]
+    model_problems: Callable[[], Iterable[str]]
     model_version: Callable[[], str]
     feature_schema_hash: str
     server_version: str
@@ -39,6 +41,9 @@ class Observer:
 
     def report(self, channel: Channel, used: int, unused: int) -> None:
         """A report was recorded that says of so many memories that they were used, and not used."""
+
+    def model(self, outcome: Outcome) -> None:
+        """An attempt to change what a model is used for ended so."""
 
     def working(self, pool: str, count: Callable[[], int]) -> None:
         """`count` says how many calls this pool of threads works on or has waiting."""

@@ -36,6 +36,16 @@ class Action(StrEnum):
     STOPPED = "stopped"
 
 
+class Outcome(StrEnum):
+    """How an attempt to change what a model is used for ended."""
+
+    PROMOTED = "promoted"
+    ROLLED_BACK = "rolled_back"
+    STOPPED = "stopped"
+    GATED = "gated"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class RoleEvent:
     """From `time` on, `version` has `role`; SETTINGS for none. `share` is a canary's, `reason` a person's words."""
