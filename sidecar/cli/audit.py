@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -31,6 +32,7 @@ BY = ("namespace", "agent", "surface", "model")
 Examples:
   memory-ranker audit || echo "see what it says"
   memory-ranker audit --namespace default --window 7d --json || true
+  memory-ranker audit --importance || true
   memory-ranker audit --sql
   memory-ranker audit --sql --postgresql""",
 )
@@ -39,9 +41,22 @@ Examples:
 )
 @click.option("--sql", is_flag=True, help="Print the queries as plain SQL for any client, and ask no server.")
 @click.option("--postgresql", is_flag=True, help="With --sql: PostgreSQL's form.  [default: SQLite's]")
+@click.option(
+    "--importance",
+    is_flag=True,
+    help="Also how importances moved over rescores, and whether a kind, an author or a language scores lower for equal "
+    "use.",
+)
 @click.option("--strict", is_flag=True, help="End with code 24 on a warning beside a healthy verdict.")
 @server_options()
-def audit(connection: Connection, window: datetime.timedelta | None, sql: bool, postgresql: bool, strict: bool) -> None:
+def audit(
+    connection: Connection,
+    window: datetime.timedelta | None,
+    sql: bool,
+    postgresql: bool,
+    importance: bool,
+    strict: bool,
+) -> None:
     """Looks at what was served and what came back, of all namespaces unless --namespace names one.
 
     The verdict is the first that holds of: starving (too few reports: feed it, the formula is innocent), position
@@ -55,11 +70,14 @@ def audit(connection: Connection, window: datetime.timedelta | None, sql: bool, 
         _show_sql(namespace, window, postgresql)
         return
     with connection.client() as client:
-        response = client.audit(namespace, window=window)
+        response = client.audit(namespace, window=window, importance=importance)
     if connection.as_json:
         screen.document(plain(response))
     else:
         _show(response)
+        if importance:
+            _show_trends(response.importance_trends)
+            _show_gaps(response.importance_gaps)
     verdict = word(response, "verdict")
     if verdict in CODES:
         exit_with(CODES[verdict])
@@ -117,6 +135,43 @@ def _show_memories(figures: dict[str, dict[str, float]]) -> None:
         for about, serves in served
     ]
     screen.table([*(Column(title, is_number=True) for title in titles), Column("memory", is_text=True)], rows)
+
+
+def _show_trends(trends: Sequence[Any]) -> None:
+    click.echo()
+    if not trends:
+        click.echo("trend of importances: INSUFFICIENT: no rescore has moved a memory (rescore --apply)")
+        return
+    rows = []
+    for trend in trends:
+        for run in trend.runs:
+            moved = [f"{run.moved_count:,}", f"{run.before:.3f}", f"{run.after:.3f}", f"{run.after - run.before:+.3f}"]
+            rows.append([run.time.ToJsonString()[:16], *moved, trend.namespace])
+    titles = ("moved", "before", "after", "by")
+    screen.table([Column("rescored"), *(Column(title, is_number=True) for title in titles), Column("namespace")], rows)
+    for trend in trends:
+        what = {"lower": "sinks", "higher": "rises", "none": "is steady"}.get(word(trend, "evidence"), "INSUFFICIENT")
+        interval = f" [{trend.low:+.3f}, {trend.high:+.3f}]" if trend.HasField("low") else ""
+        click.echo(
+            f"trend of importances in {screen.visible(trend.namespace)}: {what}: {trend.move:+.3f}{interval} over "
+            f"{len(trend.runs)} rescores of {trend.memory_count:,} memories"
+        )
+
+
+def _show_gaps(gaps: Sequence[Any]) -> None:
+    click.echo()
+    if not gaps:
+        click.echo("fairness of importances: INSUFFICIENT: no two groups of memories were reported on")
+        return
+    rows = []
+    for gap in gaps:
+        evidence = word(gap, "evidence")
+        told = ["", "", "INSUFFICIENT"]
+        if evidence != "insufficient":
+            told = [f"{gap.gap:+.3f}", f"{gap.low:+.3f} to {gap.high:+.3f}", evidence if evidence != "none" else ""]
+        rows.append([gap.dimension, gap.group, f"{gap.memory_count:,}", *told])
+    columns = (Column("dimension"), Column("group"), Column("memories", is_number=True))
+    screen.table([*columns, Column("gap", is_number=True), Column("interval"), Column("for equal use")], rows)
 
 
 def _number(value: float | None) -> str:

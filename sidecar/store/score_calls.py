@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sqlite3 import Connection
 
 from sidecar.domain import Change, ImportancePart, Memory, Micros, PartName, ScoredContent
 from sidecar.store import (
     audit,
+    audit_importance,
     importance,
     memories,
     meta,
@@ -69,6 +70,16 @@ class ScoreCalls:
         """What an audit of a scope goes by. Reads its whole log."""
         with self._readers.snapshot() as db:
             return audit.read(db, scope, min_reported_sessions)
+
+    def audit_importance(
+        self, namespace: str, language_of: Callable[[str], str]
+    ) -> tuple[list[audit_importance.RunMoves], list[audit_importance.JudgedMemory]]:
+        """What an audit of importances goes by, of a namespace or of all for "". Reads every memory."""
+        with self._readers.snapshot() as db:
+            return (
+                audit_importance.read_runs(db, namespace),
+                audit_importance.read_judged(db, namespace, language_of),
+            )
 
     def begin_reindex(self, target: str) -> None:
         """Collects vectors for the embedder `target` (name@fingerprint:dimension) from now on, beside those that serve.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 
 import pytest
@@ -58,3 +59,28 @@ def test_the_sql_is_printed_for_any_client(run: Run) -> None:
     assert all(sqlite3.complete_statement(each + ";") for each in statements)
     assert "DOUBLE PRECISION" in run("audit", "--sql", "--postgresql").stdout
     assert run("audit", "--postgresql").exit_code == 2
+
+
+def test_importances_are_audited_on_request(run: Run, served: list[str]) -> None:
+    """How rescores moved them, by run; what cannot be told says INSUFFICIENT, in words and in the JSON."""
+    before = run("audit", "--importance").stdout
+    assert "trend of importances: INSUFFICIENT: no rescore" in before
+    assert "fairness of importances: INSUFFICIENT" in before
+    assert "importance" not in run("audit").stdout.split("packets_with_feedback")[0]
+    moving = 0
+    for number, packet in enumerate(served):
+        run("report-use", packet, "m1")
+        if number % 10 == 9:
+            moving += document(run("rescore", "--apply", "--json"))["moved_count"] > 0
+    assert moving
+    namespace = os.environ["MEMORY_RANKER_NAMESPACE"]
+    after = run("audit", "--importance", "--namespace", namespace).stdout
+    assert f"trend of importances in {namespace}: INSUFFICIENT" in after
+    assert f"over {moving} rescores of" in after
+    found = json.loads(run("audit", "--importance", "--namespace", namespace, "--json").stdout)
+    (trend,) = found["importance_trends"]
+    assert trend["namespace"] == namespace
+    assert trend["evidence"] == "insufficient"
+    assert len(trend["runs"]) == moving
+    assert {gap["evidence"] for gap in found["importance_gaps"]} <= {"insufficient"}
+    assert all("low" not in gap for gap in found["importance_gaps"])

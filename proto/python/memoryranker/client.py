@@ -440,10 +440,16 @@ class Client:
             raise from_rpc_error(error, self.address) from error
 
     def audit(
-        self, namespace: str = "", *, window: datetime.timedelta | None = None, timeout: float | None = None
+        self,
+        namespace: str = "",
+        *,
+        window: datetime.timedelta | None = None,
+        importance: bool = False,
+        timeout: float | None = None,
     ) -> admin_pb2.AuditResponse:
-        """What is wrong with the feeding of a namespace, or of the whole store, and what to do."""
-        request = admin_pb2.AuditRequest(namespace=namespace)
+        """What is wrong with the feeding of a namespace, or of the whole store, and what to do; with `importance` also
+        how importances moved, and whether some memories get lower ones for equal use."""
+        request = admin_pb2.AuditRequest(namespace=namespace, importance=importance)
         if window is not None:
             request.window.FromTimedelta(window)
         return self._call(self._admin.Audit, request, timeout)

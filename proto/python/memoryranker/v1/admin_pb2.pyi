@@ -20,6 +20,14 @@ class AuditVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AUDIT_VERDICT_STALE_CACHE: _ClassVar[AuditVerdict]
     AUDIT_VERDICT_HEALTHY: _ClassVar[AuditVerdict]
 
+class Evidence(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    EVIDENCE_UNSPECIFIED: _ClassVar[Evidence]
+    EVIDENCE_INSUFFICIENT: _ClassVar[Evidence]
+    EVIDENCE_NONE: _ClassVar[Evidence]
+    EVIDENCE_LOWER: _ClassVar[Evidence]
+    EVIDENCE_HIGHER: _ClassVar[Evidence]
+
 class ModelRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     MODEL_ROLE_UNSPECIFIED: _ClassVar[ModelRole]
@@ -41,6 +49,11 @@ AUDIT_VERDICT_POSITION_BIAS: AuditVerdict
 AUDIT_VERDICT_FLAT_FORMULA: AuditVerdict
 AUDIT_VERDICT_STALE_CACHE: AuditVerdict
 AUDIT_VERDICT_HEALTHY: AuditVerdict
+EVIDENCE_UNSPECIFIED: Evidence
+EVIDENCE_INSUFFICIENT: Evidence
+EVIDENCE_NONE: Evidence
+EVIDENCE_LOWER: Evidence
+EVIDENCE_HIGHER: Evidence
 MODEL_ROLE_UNSPECIFIED: ModelRole
 MODEL_ROLE_ACTIVE: ModelRole
 MODEL_ROLE_SHADOW: ModelRole
@@ -121,12 +134,64 @@ class NamespaceStatus(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., memory_count: _Optional[int] = ..., score_version: _Optional[int] = ..., packet_count: _Optional[int] = ..., reported_packet_count: _Optional[int] = ..., unscored_count: _Optional[int] = ...) -> None: ...
 
 class AuditRequest(_message.Message):
-    __slots__ = ("namespace", "window")
+    __slots__ = ("namespace", "window", "importance")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     window: _duration_pb2.Duration
-    def __init__(self, namespace: _Optional[str] = ..., window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    importance: bool
+    def __init__(self, namespace: _Optional[str] = ..., window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., importance: bool = ...) -> None: ...
+
+class ImportanceRun(_message.Message):
+    __slots__ = ("run_id", "time", "moved_count", "before", "after")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    MOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    time: _timestamp_pb2.Timestamp
+    moved_count: int
+    before: float
+    after: float
+    def __init__(self, run_id: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., moved_count: _Optional[int] = ..., before: _Optional[float] = ..., after: _Optional[float] = ...) -> None: ...
+
+class ImportanceTrend(_message.Message):
+    __slots__ = ("namespace", "runs", "memory_count", "move", "low", "high", "evidence")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    runs: _containers.RepeatedCompositeFieldContainer[ImportanceRun]
+    memory_count: int
+    move: float
+    low: float
+    high: float
+    evidence: Evidence
+    def __init__(self, namespace: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[ImportanceRun, _Mapping]]] = ..., memory_count: _Optional[int] = ..., move: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., evidence: _Optional[_Union[Evidence, str]] = ...) -> None: ...
+
+class ImportanceGap(_message.Message):
+    __slots__ = ("dimension", "group", "memory_count", "gap", "low", "high", "evidence")
+    DIMENSION_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    dimension: str
+    group: str
+    memory_count: int
+    gap: float
+    low: float
+    high: float
+    evidence: Evidence
+    def __init__(self, dimension: _Optional[str] = ..., group: _Optional[str] = ..., memory_count: _Optional[int] = ..., gap: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., evidence: _Optional[_Union[Evidence, str]] = ...) -> None: ...
 
 class AuditFigure(_message.Message):
     __slots__ = ("name", "about", "value")
@@ -139,14 +204,18 @@ class AuditFigure(_message.Message):
     def __init__(self, name: _Optional[str] = ..., about: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
 
 class AuditResponse(_message.Message):
-    __slots__ = ("verdict", "findings", "figures")
+    __slots__ = ("verdict", "findings", "figures", "importance_trends", "importance_gaps")
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     FIGURES_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_TRENDS_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_GAPS_FIELD_NUMBER: _ClassVar[int]
     verdict: AuditVerdict
     findings: _containers.RepeatedScalarFieldContainer[str]
     figures: _containers.RepeatedCompositeFieldContainer[AuditFigure]
-    def __init__(self, verdict: _Optional[_Union[AuditVerdict, str]] = ..., findings: _Optional[_Iterable[str]] = ..., figures: _Optional[_Iterable[_Union[AuditFigure, _Mapping]]] = ...) -> None: ...
+    importance_trends: _containers.RepeatedCompositeFieldContainer[ImportanceTrend]
+    importance_gaps: _containers.RepeatedCompositeFieldContainer[ImportanceGap]
+    def __init__(self, verdict: _Optional[_Union[AuditVerdict, str]] = ..., findings: _Optional[_Iterable[str]] = ..., figures: _Optional[_Iterable[_Union[AuditFigure, _Mapping]]] = ..., importance_trends: _Optional[_Iterable[_Union[ImportanceTrend, _Mapping]]] = ..., importance_gaps: _Optional[_Iterable[_Union[ImportanceGap, _Mapping]]] = ...) -> None: ...
 
 class Model(_message.Message):
     __slots__ = ("version", "role", "canary_share", "create_time", "role_time", "form", "force_reason", "load_time", "base_version", "preview", "promote_gate", "problem")
