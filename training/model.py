@@ -31,11 +31,11 @@ class Model:
 
     def scores(self, features: Floats, without_use: Floats, packet: Ints, namespaces: Sequence[str]) -> Floats:
         """Of rows, as served, (n,). `namespaces` are of the packets that `packet` (n,) indexes."""
-        score = np.empty(len(features))
-        for weights, rows in self._groups(packet, namespaces):
-            own = {name: without_use[rows, k] for k, name in enumerate(PARTLY_FED_BY_USE)}
-            score[rows] = contributions(features[rows], own, weights).score
-        return score
+        return self._of_rows(features, without_use, packet, namespaces, "score")
+
+    def task_fits(self, features: Floats, without_use: Floats, packet: Ints, namespaces: Sequence[str]) -> Floats:
+        """The same of rows' fit to their task, which use does not feed."""
+        return self._of_rows(features, without_use, packet, namespaces, "task_fit")
 
     def served_scores(self, dataset: Dataset) -> Floats:
         """Of every served row, (n,)."""
@@ -44,6 +44,15 @@ class Model:
     def candidate_scores(self, candidates: Candidates, namespaces: Sequence[str]) -> Floats:
         """Of every candidate."""
         return self.scores(candidates.features, candidates.without_use, candidates.packet, namespaces)
+
+    def _of_rows(
+        self, features: Floats, without_use: Floats, packet: Ints, namespaces: Sequence[str], what: str
+    ) -> Floats:
+        found = np.empty(len(features))
+        for weights, rows in self._groups(packet, namespaces):
+            own = {name: without_use[rows, k] for k, name in enumerate(PARTLY_FED_BY_USE)}
+            found[rows] = getattr(contributions(features[rows], own, weights), what)
+        return found
 
     def _groups(self, packet: Ints, namespaces: Sequence[str]) -> list[tuple[Weights, NDArray[np.bool_] | slice]]:
         if not self.namespaces:

@@ -40,6 +40,13 @@ _ITEM = [
     ("position_probability", pa.float64()),
     ("swapped", pa.bool_()),
 ]
+_SHADOW = pa.struct(
+    [
+        ("version", pa.string()),
+        ("items", pa.list_(pa.struct([("score", pa.float64()), ("contributions", pa.list_(pa.float64()))]))),
+        ("undrawn_scores", pa.list_(pa.float64())),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("type", pa.string()),
@@ -53,6 +60,7 @@ SCHEMA = pa.schema(
         *((name, pa.int64()) for name in ("pool_size_unreported", "pool_size_reported")),
         ("items", pa.list_(pa.struct(_ITEM))),
         ("undrawn", pa.list_(pa.struct(_SCORED))),
+        ("shadow", _SHADOW),
         ("report_id", pa.string()),
         ("channel", pa.string()),
         *((name, pa.list_(pa.string())) for name in ("used_memory_ids", "unused_memory_ids", "shown_memory_ids")),

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Segment
-from sidecar.features import PARTLY_FED_BY_USE, RAW_NAMES
+from sidecar.features import RAW_NAMES
 from sidecar.ranking.reserved import ReserveSettings, inclusion_propensity
-from sidecar.weights import Weights, contributions
 from training.dataset import SEGMENTS, Dataset
+from training.model import Model
 from training.off_policy import Draws
 
 _REPORTED_SESSIONS = RAW_NAMES.index("reported_sessions")
 
 
-def reserved_draws(dataset: Dataset, weights: Weights, packets: NDArray[np.bool_] | None = None) -> Draws | None:
+def reserved_draws(dataset: Dataset, model: Model, packets: NDArray[np.bool_] | None = None) -> Draws | None:
     """Draws of which it is known whether they were used, on the packets that `packets` (p,) marks (None: all); None if
     there are none. A memory that was drawn and trimmed, or whose packet has no report, is missing data.
 
@@ -33,8 +33,9 @@ def reserved_draws(dataset: Dataset, weights: Weights, packets: NDArray[np.bool_
     drawn = np.flatnonzero(known)
     if not len(drawn):
         return None
-    fit = _task_fit(dataset.features, dataset.without_use, weights)
-    pool_fit = _task_fit(dataset.pool_features, dataset.pool_without_use, weights)
+    namespaces = dataset.packets.namespace
+    fit = model.task_fits(dataset.features, dataset.without_use, dataset.packet, namespaces)
+    pool_fit = model.task_fits(dataset.pool_features, dataset.pool_without_use, dataset.pool_packet, namespaces)
     rule = cache(ReserveSettings.of_policy)
     reserved = np.flatnonzero(dataset.segment == SEGMENTS.index(Segment.RESERVED))
     target = np.zeros(len(dataset))
@@ -71,8 +72,3 @@ def reserved_draws(dataset: Dataset, weights: Weights, packets: NDArray[np.bool_
 def _between(packet: NDArray[np.int64], rows: NDArray[np.int64], number: int) -> NDArray[np.int64]:
     """Those of the ascending rows that belong to this packet."""
     return rows[slice(*np.searchsorted(packet[rows], [number, number + 1]))]
-
-
-def _task_fit(features: Floats, without_use: Floats, weights: Weights) -> Floats:
-    own = {name: without_use[:, column] for column, name in enumerate(PARTLY_FED_BY_USE)}
-    return contributions(features, own, weights).task_fit

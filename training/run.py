@@ -340,9 +340,9 @@ def _judged(
 
 
 def _off_policy(dataset: Dataset, new: Model, packets: NDArray[np.bool_]) -> OffPolicy | None:
-    """What the reserved slots of held-out packets say of the common weights; None where nothing can be said."""
+    """What the reserved slots of held-out packets say of the new weights; None where nothing can be said."""
     try:
-        draws = reserved_draws(dataset, new.common, packets)
+        draws = reserved_draws(dataset, new, packets)
     except ValueError:  # of another rule than this version's: its chances cannot be computed again
         return None
     return None if draws is None else estimate(draws)

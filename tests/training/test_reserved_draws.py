@@ -9,10 +9,12 @@ from sidecar.store.log_reading import read_log
 from sidecar.weights import PRESETS, make_weights
 from tests.serving import running
 from training.dataset import SEGMENTS, Cutoffs, Dataset, build_dataset
+from training.model import Model
 from training.off_policy import estimate
 from training.reserved_draws import reserved_draws
 
 FOREVER = 2**62
+DEFAULT = Model(PRESETS["default"])
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 def test_the_weights_that_served_have_the_logged_chances(dataset: Dataset) -> None:
     """Computed from the log alone, for every draw that was reported on: so pool, strata, rule and task fit are all
     logged as they were."""
-    draws = reserved_draws(dataset, PRESETS["default"])
+    draws = reserved_draws(dataset, DEFAULT)
     assert draws is not None
     reported = dataset.packets.reported[dataset.packet]
     assert len(draws.reward) == int(((dataset.segment == SEGMENTS.index(Segment.RESERVED)) & reported).sum()) >= 40
@@ -52,7 +54,7 @@ def test_the_weights_that_served_have_the_logged_chances(dataset: Dataset) -> No
 def test_other_weights_have_other_chances_of_the_same_draws(dataset: Dataset) -> None:
     """Each still between 0 and 1 and of the same sum, and the estimates are finite."""
     other = make_weights("other", {"semantic": 0.5, "handles": 0.5})
-    draws = reserved_draws(dataset, other)
+    draws = reserved_draws(dataset, Model(other))
     assert draws is not None
     assert not np.allclose(draws.target, draws.propensity)
     assert ((draws.target > 0) & (draws.target <= 1)).all()
@@ -63,10 +65,10 @@ def test_other_weights_have_other_chances_of_the_same_draws(dataset: Dataset) ->
 def test_only_the_packets_that_were_asked_for(dataset: Dataset) -> None:
     """A mask leaves the others out; one that marks none leaves nothing."""
     chosen = np.arange(len(dataset.packets)) < 20
-    draws = reserved_draws(dataset, PRESETS["default"], chosen)
+    draws = reserved_draws(dataset, DEFAULT, chosen)
     assert draws is not None
     assert set(draws.session.tolist()) <= set(dataset.packets.session[:20].tolist())
-    assert reserved_draws(dataset, PRESETS["default"], np.zeros(len(dataset.packets), bool)) is None
+    assert reserved_draws(dataset, DEFAULT, np.zeros(len(dataset.packets), bool)) is None
 
 
 def test_a_policy_names_its_constants() -> None:

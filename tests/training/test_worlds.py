@@ -13,6 +13,7 @@ from training.dataset import Cutoffs, build_dataset
 from training.learning_bench.__main__ import main, table
 from training.learning_bench.adapting import only_one_kind, only_recent
 from training.learning_bench.rows import at_least, at_most, beside, learned
+from training.model import Model
 from training.reserved_draws import reserved_draws
 from training.worlds import Habits, Task, World, ndcg, play
 
@@ -48,7 +49,7 @@ def test_a_played_packet_is_one_that_the_sidecar_could_have_logged(world: World)
         assert all(0 < item.inclusion_propensity < 1 for item in drawn)
         ids = [each.memory_id for each in packet.items] + [each.memory_id for each in packet.undrawn]
         assert len(set(ids)) == len(ids)
-    draws = reserved_draws(build_dataset(log, Cutoffs(FOREVER, FOREVER)), PRESETS["default"])
+    draws = reserved_draws(build_dataset(log, Cutoffs(FOREVER, FOREVER)), Model(PRESETS["default"]))
     assert draws is not None
     assert draws.target == pytest.approx(draws.propensity, abs=1e-12)
 

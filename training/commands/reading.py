@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,23 @@ from training.sources import database_of, read_source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def check_extra() -> None:
+    """What only training needs is installed with it. Raises Failure."""
+    try:
+        import scipy  # noqa: F401
+    except ImportError as error:
+        raise Failure("training needs more: pip install 'memory-ranker[train]'") from error
+
+
+def finite(found: Any) -> Any:
+    """The same for JSON, which has no infinities: None in their place."""
+    if isinstance(found, Mapping):
+        return {name: finite(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [finite(value) for value in found]
+    return None if isinstance(found, float) and abs(found) == float("inf") else found
 
 
 def log_options(command: Command) -> Command:

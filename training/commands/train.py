@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +12,7 @@ from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
 from training.commands.progress import Advance, steps
-from training.commands.reading import log_options, read_dataset, read_model
+from training.commands.reading import check_extra, finite, log_options, read_dataset, read_model
 from training.dataset import Cutoffs
 from training.gates import Gate, GateSettings, changed
 from training.movement import MovementCaps
@@ -106,7 +105,7 @@ def train(
     data is refused, and says what is missing, how much, and how to get it; the weights that serve stay. The same log,
     bounds and seed give the same files to the last bit.
     """
-    _check_extra()
+    check_extra()
     from training.run import TrainSettings
     from training.run import train as run_training
 
@@ -134,14 +133,6 @@ def train(
     _show(run, version, folder, as_json=as_json)
     if run.trained is None:
         exit_with(ExitCode.GATED)
-
-
-def _check_extra() -> None:
-    """What only training needs is installed with it."""
-    try:
-        import scipy  # noqa: F401
-    except ImportError as error:
-        raise Failure("training needs more: pip install 'memory-ranker[train]'") from error
 
 
 def _check_base(model: Model, form: str, namespace: str) -> None:
@@ -196,7 +187,7 @@ def _show(run: Run, version: str, folder: str, *, as_json: bool) -> None:
     from training.artifact_files import summary
 
     if as_json:
-        screen.document(_finite(summary(run, version, folder)))
+        screen.document(finite(summary(run, version, folder)))
         return
     if run.trained is None:
         click.echo("Refused; the weights that serve stay as they are.")
@@ -233,12 +224,3 @@ def _show_weights(trained: Trained) -> None:
 def _show_gates(gates: tuple[Gate, ...]) -> None:
     rows = [[gate.gate, _MARKS[gate.passed], gate.words] for gate in gates]
     screen.table([Column("gate"), Column("outcome"), Column("", is_text=True)], rows)
-
-
-def _finite(found: Any) -> Any:
-    """JSON has no infinities."""
-    if isinstance(found, Mapping):
-        return {name: _finite(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_finite(value) for value in found]
-    return None if isinstance(found, float) and abs(found) == float("inf") else found

@@ -42,7 +42,7 @@ def judged(log: Sequence[LogRow], old: Weights, new: Weights, seed: int) -> tupl
     found = compare(dataset, before, after, every, SETTINGS, seed)
     candidates = Candidates.of(dataset)
     shown, would_show = (shown_by(candidates, candidates.scores(each), SETTINGS.top_k) for each in (old, new))
-    draws = reserved_draws(dataset, new)
+    draws = reserved_draws(dataset, Model(new))
     gates = [
         *ndcg_gates(found, SETTINGS),
         *off_policy_gates(None if draws is None else estimate(draws)),

@@ -1,0 +1,216 @@
+"""`evaluate`: what a model, a preset or a shadow would have done with logged packets."""
+
+from __future__ import annotations
+
+import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from sidecar.cli import screen
+from sidecar.cli.failures import ExitCode, Failure, exit_with
+from sidecar.cli.screen import Column
+from sidecar.cli.store_folder import store_errors
+from sidecar.store.log_reading import read_stored_model
+from training.commands.progress import steps
+from training.commands.reading import check_extra, finite, log_options, read_model
+from training.dataset import Cutoffs, Dataset, build_dataset
+from training.gates import GateSettings
+from training.sources import database_of, read_source
+
+if TYPE_CHECKING:
+    from training.evaluate import Evaluation
+    from training.model import Model
+
+LOGGED, SHADOW = "logged", "shadow"
+"""The scores that packets were served with, and those that a shadow logged beside them."""
+
+
+@click.command(
+    short_help="Try a model, a preset or a shadow on logged packets.",
+    epilog="""\b
+Examples:
+  memory-ranker evaluate engine
+  memory-ranker evaluate model --from 2026-10-01T00:00:00Z
+  memory-ranker evaluate shadow --json
+  memory-ranker evaluate model log.parquet --against default
+
+Ends with 0 if it was evaluated, 9 if the log tells too little (INSUFFICIENT), and another code if it failed.""",
+)
+@click.argument("model")
+@log_options
+@click.option(
+    "--against",
+    default=LOGGED,
+    metavar="WEIGHTS",
+    help="Compare with these: a name, a version, a model's folder, or logged.  [default: logged, as it was served]",
+)
+@click.option("--top-k", type=click.IntRange(1, 1_000), default=10, metavar="K", help="Of nDCG.  [default: 10]")
+@click.option(
+    "--rounds", type=click.IntRange(100, 100_000), default=2_000, metavar="N", help="Of the bootstrap.  [default: 2000]"
+)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N", help="Of every draw.  [default: 0]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def evaluate(
+    model: str,
+    source: Path,
+    namespace: str,
+    cutoffs: Cutoffs,
+    against: str,
+    top_k: int,
+    rounds: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compares MODEL with what served, on the packets of a log that were reported on: a store's folder, also one in
+    use, an export, or Parquet.
+
+    MODEL is a preset, a model's folder or archive, a version in the store's registry, or `shadow`: what the last shadow
+    logged. nDCG@K comes with a bootstrap over sessions; what would have been used of reserved slots is estimated five
+    ways, with intervals clustered by session. Nothing is written.
+    """
+    check_extra()
+    from training.evaluate import Shadows, as_scored_by
+    from training.evaluate import evaluate as evaluated
+
+    given = None if model == SHADOW else _scoring(model, source)
+    other = None if against == LOGGED else _scoring(against, source)
+    shadows = Shadows()
+    with steps() as advance, store_errors():
+        rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
+        dataset = build_dataset(rows, cutoffs)
+        advance("comparison", 0, 1)
+        packets = np.ones(len(dataset.packets), bool)
+        draws_of = given
+        if given is None:
+            new_scores, packets = shadows.scores(dataset)
+            if not packets.any():
+                raise Failure(
+                    "no packet in this window was scored by a shadow; make a model one: promote MODEL --role shadow",
+                    ExitCode.NOT_FOUND,
+                )
+            draws_of = _registered(shadows.version, source)
+        aged = dataset if draws_of is None else as_scored_by(dataset, draws_of)
+        if given is not None:
+            new_scores = given.served_scores(aged)
+        old_scores = dataset.score if other is None else other.served_scores(as_scored_by(dataset, other))
+        settings = GateSettings(top_k=top_k, bootstrap_rounds=rounds)
+        found = evaluated(aged, new_scores, old_scores, packets, draws_of, settings, seed)
+        advance("comparison", 1, 1)
+    name = shadows.version if given is None else given.common.version
+    known = _known_before(model, dataset, packets)
+    if as_json:
+        screen.document(finite(_document(found, name, against, dataset, packets, top_k, known)))
+    else:
+        _show(found, name, against, top_k, known)
+    if not found.sufficient:
+        exit_with(ExitCode.GATED)
+
+
+def _scoring(name: str, source: Path) -> Model:
+    """A model that logged features can be scored by. Raises Failure."""
+    found = read_model(name, source)
+    if found.common.variants:
+        raise Failure(
+            f"{name!r} measures features in ways of its own, which the log does not have: have it score requests "
+            "(`rank --weights`) and compare those",
+            ExitCode.USAGE,
+        )
+    return found
+
+
+def _registered(version: str, source: Path) -> Model | None:
+    """The model of a store's registry that scored as shadow; None where the source has none."""
+    database = database_of(source)
+    if database is None or read_stored_model(database, version) is None:
+        return None
+    return read_model(version, source)
+
+
+def _known_before(model: str, dataset: Dataset, packets: np.ndarray) -> int:
+    """How many of these sessions began before the data of an artifact ended: it may have been fitted on them."""
+    from sidecar.errors import ModelRefusedError
+    from sidecar.weights.artifact import read_artifact
+
+    path = Path(model)
+    if not path.exists():
+        return 0
+    try:
+        until = read_artifact(path).provenance.window.get("event_cutoff_time", "")
+        end = datetime.datetime.fromisoformat(until).timestamp() * 1e6
+    except (ModelRefusedError, ValueError):
+        return 0
+    of_packets = dataset.packets
+    starts = of_packets.session_start[packets][np.unique(of_packets.session[packets], return_index=True)[1]]
+    return int((starts < end).sum())
+
+
+def _document(
+    found: Evaluation, name: str, against: str, dataset: Dataset, packets: np.ndarray, top_k: int, known: int
+) -> dict[str, Any]:
+    apart = found.ndcg.difference
+    off_policy = found.off_policy
+    return {
+        "model": name,
+        "against": against,
+        "packets": int(packets.sum()),
+        "reported_packets": int(dataset.packets.reported[packets].sum()),
+        "sessions_before_the_model": known,
+        "verdict": found.verdict,
+        "words": found.words,
+        "ndcg": {
+            "k": top_k,
+            "sessions": apart.sessions,
+            "before": found.ndcg.old,
+            "after": found.ndcg.new,
+            "difference": apart.mean,
+            "lower_bound": apart.lower_bound,
+            "low": apart.low,
+            "high": apart.high,
+            "deviation": apart.deviation,
+        },
+        "off_policy": {
+            "verdict": "judged" if off_policy is not None and off_policy.sufficient else "INSUFFICIENT",
+            "words": found.why_not if off_policy is None else off_policy.words,
+            "draws": 0 if off_policy is None else off_policy.draw_count,
+            "sessions": 0 if off_policy is None else off_policy.session_count,
+            "effective_draws": 0.0 if off_policy is None else off_policy.effective_draws,
+            "estimates": {}
+            if off_policy is None
+            else {
+                estimator: {"value": each.value, "difference": each.difference, "low": each.low, "high": each.high}
+                for estimator, each in off_policy.estimates.items()
+            },
+        },
+    }
+
+
+def _show(found: Evaluation, name: str, against: str, top_k: int, known: int) -> None:
+    apart = found.ndcg.difference
+    click.echo(
+        f"{screen.visible(name)} against {screen.visible(against)}, {apart.sessions} sessions: nDCG@{top_k} "
+        f"{found.ndcg.new:.4f} against {found.ndcg.old:.4f}, {apart.mean:+.4f} [{apart.low:+.4f}, {apart.high:+.4f}]"
+    )
+    click.echo(f"{found.words}.")
+    if known:
+        click.echo(f"{known} of the sessions began before this model's data ended: --from leaves them out.")
+    click.echo()
+    off_policy = found.off_policy
+    if off_policy is None:
+        click.echo(f"Reserved slots: {found.why_not}.")
+        return
+    click.echo(
+        f"Use of reserved memories, against what was logged: {off_policy.draw_count} draws in "
+        f"{off_policy.session_count} sessions, worth {off_policy.effective_draws:.0f} even ones"
+    )
+    rows = [
+        [estimator, f"{each.value:.4f}", f"{each.difference:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}"]
+        for estimator, each in off_policy.estimates.items()
+    ]
+    titles = ("use rate", "difference", "95 %")
+    screen.table([Column("estimator"), *(Column(title, is_number=True) for title in titles)], rows)
+    if not off_policy.sufficient:
+        click.echo(f"{off_policy.words}.")
