@@ -130,6 +130,19 @@ def read(connection: sqlite3.Connection, key: int) -> dict[PartName, ImportanceP
     return {name: found[name] for name in PartName if name in found}
 
 
+def read_signals(connection: sqlite3.Connection, namespace: str) -> dict[tuple[str, str], dict[str, float | None]]:
+    """(namespace, memory id) -> the values of the signals in its content part, by name; "" means of all namespaces."""
+    rows = connection.execute(
+        "SELECT m.namespace, m.memory_id, p.lines FROM importance_parts p"
+        " JOIN memories m ON m.memory_key = p.memory_key WHERE p.part = ? AND (? = '' OR m.namespace = ?)",
+        (PartName.CONTENT.value, namespace, namespace),
+    )
+    return {
+        (name, memory_id): {line.factor: line.value for line in _lines(json.loads(lines)) if not line.is_part}
+        for name, memory_id, lines in rows
+    }
+
+
 def put_use(connection: sqlite3.Connection, key: int, part: ImportancePart | None) -> None:
     """Writes how a use part came about; None takes it away."""
     if part is None:

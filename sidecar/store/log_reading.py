@@ -1,6 +1,7 @@
 """Reads packets and reports out of a store's file, for training: beside a running server, and without writing.
 
-Nothing of a memory is read but its id: what training goes by was logged with the packet.
+Nothing of a memory is read but its id and the numbers of its importance: what else training goes by was logged with the
+packet.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from sidecar.domain import Micros
 from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreUnavailableError
-from sidecar.store import models, packets, tally
+from sidecar.store import importance, models, packets, tally
 from sidecar.store.failures import translate
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.readers import connect_for_reading
@@ -58,6 +59,17 @@ def read_stored_model(database: Path, version: str = "") -> tuple[str, bytes] | 
     except sqlite3.Error as error:
         raise translate(error) from error
     return None if found is None else (found[0].version, found[1])
+
+
+def read_signals(database: Path, namespace: str = "") -> dict[tuple[str, str], dict[str, float | None]]:
+    """(namespace, memory id) -> the values of the signals of its importance that its stored content part has, by name;
+    "" means of every namespace. Raises as `read_log`."""
+    try:
+        with contextlib.closing(connect_for_reading(database)) as connection:
+            _check(connection, database)
+            return importance.read_signals(connection, namespace)
+    except sqlite3.Error as error:
+        raise translate(error) from error
 
 
 def _check(connection: sqlite3.Connection, database: Path) -> None:

@@ -403,6 +403,27 @@ class Client:
                 return
             request.page_token = page.next_page_token
 
+    def score_importance(
+        self,
+        namespace: str,
+        subjects: Iterable[memory_pb2.ImportanceSubject | Mapping[str, Any]],
+        *,
+        goals: Iterable[str] = (),
+        projects: Iterable[str] = (),
+        files: Iterable[str] = (),
+        domain: str = "",
+        timeout: float | None = None,
+    ) -> memory_pb2.ScoreImportanceResponse:
+        """What memories are worth by themselves; nothing is written. Each subject is a mapping with `memory`, itself a
+        mapping with an id or a content, and with what the caller knows better, as `user_rating`."""
+        request = memory_pb2.ScoreImportanceRequest(
+            namespace=namespace,
+            subjects=[messages.importance_subject(each) for each in subjects],
+            context=types_pb2.Context(goals=goals, projects=projects, files=files),
+            domain=domain,
+        )
+        return self._call(self._memory.ScoreImportance, request, timeout)
+
     def export_log(self, namespace: str, *, timeout: float | None = None) -> Iterator[bytes]:
         """What is known of a namespace besides its memories: packets, reports, ratings and importances, as JSON Lines
         in pieces of whole lines. `timeout` is for all of it."""

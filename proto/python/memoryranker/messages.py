@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from memoryranker.v1 import admin_pb2, ranker_pb2, types_pb2
+from memoryranker.v1 import admin_pb2, memory_pb2, ranker_pb2, types_pb2
 
 Vector = Sequence[float] | bytes
 """Numbers, or the bytes of little-endian float32."""
@@ -99,6 +99,17 @@ def memory(id: str, **fields: Unpack[MemoryFields]) -> types_pb2.Memory:
 def as_memory(given: types_pb2.Memory | Mapping[str, Any]) -> types_pb2.Memory:
     """A memory from a message or from a mapping with the id and the fields of MemoryFields."""
     return given if isinstance(given, types_pb2.Memory) else memory(**cast("Any", given))
+
+
+def importance_subject(given: memory_pb2.ImportanceSubject | Mapping[str, Any]) -> memory_pb2.ImportanceSubject:
+    """A memory to score, from a message or from a mapping with `memory` and the fields of ImportanceSubject;
+    `agent_scores` may be a mapping from agent to score."""
+    if isinstance(given, memory_pb2.ImportanceSubject):
+        return given
+    fields = {**given, "memory": as_memory(given["memory"])}
+    if isinstance(scores := fields.get("agent_scores"), Mapping):
+        fields["agent_scores"] = [memory_pb2.AgentScore(agent_id=agent, score=score) for agent, score in scores.items()]
+    return memory_pb2.ImportanceSubject(**fields)
 
 
 def as_filter(given: types_pb2.Filter | FilterParts | None) -> types_pb2.Filter | None:
