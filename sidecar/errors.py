@@ -105,6 +105,12 @@ class ImportanceOffError(RankerError):
     reason = "IMPORTANCE_OFF"
 
 
+class StoreNotFoundError(NotFoundError):
+    """No store, backup or log at the path that was named."""
+
+    reason = "STORE_NOT_FOUND"
+
+
 class StoreFullError(RankerError):
     """The disk or the quota is full: writes are refused, ranking goes on."""
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -42,6 +43,7 @@ from sidecar.rpc.memory_service import MemoryService
 from sidecar.rpc.ranker_service import RankerService
 from sidecar.rpc.server import Server
 from sidecar.store import meta
+from sidecar.store.files import make_folder
 from sidecar.store.indexes import PREFIX as INDEX_FILES
 from sidecar.store.store import Store
 from sidecar.weights.settled import settled_weights
@@ -101,6 +103,9 @@ class Sidecar:
         """
         settings, start_time = self._settings, self._clock()
         with ExitStack() as undo:
+            if Path(settings.listen.removeprefix("unix:")).parent == settings.data:
+                # The socket is there because the store is, so that it is --data which is wrong if neither can be made.
+                make_folder(settings.data)
             weights, importance = settled_weights(settings), settled_importance(settings)
             embedder = self._make_embedder(settings.embedder)
             observer, open_http = _observed(settings)

@@ -25,8 +25,8 @@ settings.load_profile("memory-ranker")
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The data folder beside the repository; MEMORY_RANKER_SHARED names another. A test that needs it skips without."""
-    folder = Path(os.environ.get("MEMORY_RANKER_SHARED", ROOT.parent / "shared"))
+    """The data folder beside the repository; SHARED names another. A test that needs it skips without."""
+    folder = Path(os.environ.get("SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip("../shared is not here")
     return folder

@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from memoryranker.client import Client, RankerRpcError
 
 from sidecar.config import Settings, resolve
-from sidecar.errors import EmbedderMismatchError, SettingsError, StoreLockedError
+from sidecar.errors import EmbedderMismatchError, SettingsError, StoreLockedError, StoreUnavailableError
 from sidecar.lifecycle import Sidecar
 from tests.serving import channel_to, process, running, settings_for
 
@@ -103,6 +103,14 @@ def test_a_second_server_on_the_address_or_the_store_is_refused(tmp_path: Path) 
         assert first.client.status().server_version
         with Client(first.listen) as another:
             assert another.status().server_version
+
+
+def test_a_folder_that_cannot_be_made_is_the_datas_fault(tmp_path: Path) -> None:
+    """Where the socket is in the data folder because nothing else was said, it is --data that the error names."""
+    (tmp_path / "file").write_text("in the way")
+    settings = resolve({"data": tmp_path / "file" / "data", "embedder": "none"}, {"HOME": "/nowhere"}).settings
+    with pytest.raises(StoreUnavailableError, match=r"data folder .*file/data cannot be used.*--data"):
+        Sidecar(settings).open()
 
 
 def test_a_start_that_fails_lets_everything_go(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sidecar.domain import Packet
-from sidecar.errors import RankerError
+from sidecar.errors import RankerError, StoreNotFoundError
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.log_reading import read_log
 from sidecar.store.log_rows import read_row
@@ -34,14 +35,15 @@ def read_source(
 
     A folder or a .db file is a store, which may be in use; .parquet is what `export-log` wrote; anything else is an
     export in JSON Lines, of which memories and all but packets and reports are passed over. `progress` hears packets of
-    packets for a store, bytes of bytes for a file. Raises UnreadableLogError, or what is wrong with the store.
+    packets for a store, bytes of bytes for a file. Raises StoreNotFoundError, UnreadableLogError, or what is wrong with
+    the store.
     """
     database = database_of(path)
     if database is not None:
         yield from read_log(database, namespace, cutoffs.from_time, cutoffs.event, progress)
         return
     if not path.is_file():
-        raise UnreadableLogError(f"there is no log at {path}; name a store's folder, an export or a .parquet file")
+        raise StoreNotFoundError(f"there is no log at {path}; name a store's folder, an export or a .parquet file")
     if path.suffix == ".parquet":
         from training.parquet import read_parquet
 
@@ -62,10 +64,18 @@ def database_of(path: Path) -> Path | None:
 
 
 def _lines(path: Path, progress: Progress) -> Iterator[LogRow]:
-    size, done = path.stat().st_size, 0
+    size, done, is_begun = path.stat().st_size, 0, False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             done += len(line)
+            if not is_begun and (begin := line.removeprefix(codecs.BOM_UTF8).strip()):
+                # Any text would pass for a log in which nothing happened.
+                if not begin.startswith(b"{"):
+                    raise UnreadableLogError(
+                        f"{path} is no log: line {number} holds no JSON object; name a store's folder, an export "
+                        "in JSON Lines or a .parquet file"
+                    )
+                is_begun = True
             if number % LINES_SHOWN == 0:
                 progress(done, size)
             # Most lines of an export may be memories, with their texts: they need not be parsed.

@@ -38,6 +38,8 @@ STALE = 0.2
 """Share of the reports some time after a rescore that are about packets from before it."""
 BUSY = 0.8
 """Load of the reserve from which to warn; at 1 its queue grows without end."""
+MOST_TIMES = 100
+"""A load beyond it is told in words: with hardly a report it has no bounds."""
 SURE = 4.0
 """Standard errors from which the logged propensities do not fit the draws."""
 ALIVE = 0.01
@@ -272,10 +274,7 @@ def _warnings(numbers: AuditNumbers, value: dict[str, float]) -> list[str]:
         )
     found += _dead(numbers.clients)
     if value["reserve_load"] >= BUSY:
-        found.append(
-            f"reserve: new memories arrive as fast as they get their turns (load {value['reserve_load']:.2f}, at 1 the "
-            "queue grows without end): report on more packets, or keep a second slot"
-        )
+        found.append(f"reserve: {_queue(value['reserve_load'])}: report on more packets, or keep a second slot")
     if numbers.too_large:
         found.append(
             f"never explorable: {numbers.too_large:,} memories without their turns are larger than any slot's budget, "
@@ -286,6 +285,16 @@ def _warnings(numbers: AuditNumbers, value: dict[str, float]) -> list[str]:
             f"propensities: the draws do not follow the logged ones ({value['propensity_error']:+.1f} standard errors)"
         )
     return found
+
+
+def _queue(load: float) -> str:
+    """How new memories come to their turns, in words."""
+    if load < 1:
+        at_most = f"(load {load:.2f}; at 1 the queue grows without end)"
+        return f"new memories arrive nearly as fast as they get their turns {at_most}"
+    if load <= MOST_TIMES:
+        return f"new memories arrive {load:.1f} times as fast as they get their turns, and the queue grows"
+    return f"new memories arrive over {MOST_TIMES} times as fast as they get their turns, so hardly any gets one"
 
 
 def _dead(clients: Iterable[ClientNumbers]) -> list[str]:

@@ -154,7 +154,7 @@ def _show_trends(trends: Sequence[Any]) -> None:
         interval = f" [{trend.low:+.3f}, {trend.high:+.3f}]" if trend.HasField("low") else ""
         click.echo(
             f"trend of importances in {screen.visible(trend.namespace)}: {what}: {trend.move:+.3f}{interval} over "
-            f"{len(trend.runs)} rescores of {trend.memory_count:,} memories"
+            f"{screen.counted(len(trend.runs), 'rescore')} of {screen.counted(trend.memory_count, 'memory')}"
         )
 
 

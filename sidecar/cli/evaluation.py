@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.connection import json_option, no_color_option
-from sidecar.cli.failures import ExitCode, Failure
+from sidecar.cli.failures import ExitCode, Failure, unreadable
 from sidecar.cli.parsing import weights as weights_of
 from sidecar.cli.screen import Column
 
@@ -72,7 +72,7 @@ def evaluate_command(
     try:
         read = [read_dataset(path) for path in datasets]
     except OSError as error:
-        raise Failure(f"{error.filename} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+        raise unreadable(error.filename, error) from error
     except InvalidRequestError as error:
         faults = [f"{each.field} {each.description}" for each in error.violations]
         more = [f"and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []

@@ -17,6 +17,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
+from sidecar.cli.failures import unwritable
 from sidecar.formats import jsonl
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ def export(connection: Connection, output: str, no_embeddings: bool, no_log: boo
     if connection.as_json:
         screen.document({"output": output, "memories": memories, "log_rows": rows})
     elif output != "-":
-        click.echo(f"{memories} memories and {rows} rows of the log written to {screen.visible(output)}")
+        click.echo(
+            f"{screen.counted(memories, 'memory')} and {screen.counted(rows, 'row')} of the log written to "
+            f"{screen.visible(output)}"
+        )
 
 
 def _write_memories(connection: Connection, client: Client, file: IO[bytes], *, with_embeddings: bool) -> int:
@@ -92,7 +96,7 @@ def _written(output: str) -> Iterator[IO[bytes]]:
         part.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise click.UsageError(f"cannot write {output}: {error.strerror or error}") from error
+        raise unwritable(output, error) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -102,7 +106,7 @@ def _opened(part: Path, output: str) -> IO[bytes]:
         # Memories are nobody else's business.
         return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
     except OSError as error:
-        raise click.UsageError(f"cannot write {output}: {error.strerror or error}") from error
+        raise unwritable(output, error) from error
 
 
 def _sync_folder(folder: Path) -> None:

@@ -39,8 +39,8 @@ class ExitCode(IntEnum):
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done",
     ExitCode.ERROR: "something else went wrong; standard error says what",
-    ExitCode.USAGE: "the command line, a variable or the settings file is wrong",
-    ExitCode.NOT_FOUND: "what was named is not there",
+    ExitCode.USAGE: "the command line, a variable or the settings file is wrong, or a file is not what it should be",
+    ExitCode.NOT_FOUND: "what was named is not there: a memory, a packet, a model, a file to read, a folder, a store",
     ExitCode.REFUSED: "the server refused it as invalid",
     ExitCode.UNAVAILABLE: "no server, or no answer in time; the same call may succeed later",
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
@@ -133,6 +133,25 @@ class Failure(click.ClickException):
         """Writes it to standard error."""
         text = json.dumps(self.as_object(), ensure_ascii=False) if self.as_json else f"Error: {self.as_text()}"
         click.echo(text, file=file, err=file is None)
+
+
+def unreadable(name: str, error: OSError | UnicodeError) -> Failure:
+    """A file that cannot be read: in every command another code for one that is not there."""
+    if isinstance(error, UnicodeDecodeError):
+        words = f"is not UTF-8, at byte {error.start + 1}"
+    else:
+        words = getattr(error, "strerror", None) or str(error)
+    return Failure(f"cannot read {name}: {words}", ExitCode.NOT_FOUND if _is_missing(error) else ExitCode.USAGE)
+
+
+def unwritable(name: str, error: OSError) -> Failure:
+    """A file or folder that cannot be written: likewise, if what it should lie in is not there."""
+    code = ExitCode.NOT_FOUND if _is_missing(error) else ExitCode.ERROR
+    return Failure(f"cannot write {name}: {error.strerror or error}", code)
+
+
+def _is_missing(error: Exception) -> bool:
+    return isinstance(error, FileNotFoundError | NotADirectoryError)
 
 
 def failure_of(error: RankerRpcError, address: str, timeout: float) -> Failure:

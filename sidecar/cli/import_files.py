@@ -12,6 +12,7 @@ from typing import IO
 
 import click
 
+from sidecar.cli.failures import unreadable
 from sidecar.formats import documents, jsonl, markdown
 from sidecar.formats.detect import HEAD_BYTES, detect
 from sidecar.formats.items import Item, Problem
@@ -51,7 +52,7 @@ class Reading:
 def find(names: Iterable[str], reading: Reading) -> list[Source]:
     """The sources that the arguments name: files, folders for the Markdown files in them, - for standard input.
 
-    Markdown files that others import follow them. UsageError for what cannot be read.
+    Markdown files that others import follow them. Failure or UsageError for what cannot be read.
     """
     sources: list[Source] = []
     seen: set[Path] = set()
@@ -170,7 +171,7 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
             with source.path.open("rb") as stream:
                 yield stream
     except OSError as error:
-        raise click.UsageError(f"cannot read {source.name}: {error.strerror or error}") from error
+        raise unreadable(source.name, error) from error
 
 
 class _Begun:

@@ -50,7 +50,7 @@ def show_look(connection: Connection, tally: Tally, shown: list[Any], total: int
         screen.table((Column("from"), Column("learned"), Column("content", is_text=True)), rows)
         click.echo()
     log = f" and {log_rows} rows of the log" if log_rows else ""
-    click.echo(f"{total} memories{log} would go into namespace {screen.visible(connection.namespace)}")
+    click.echo(f"{screen.counted(total, 'memory')}{log} would go into namespace {screen.visible(connection.namespace)}")
     _tell(tally, "would not go in.")
 
 

@@ -59,6 +59,14 @@ def list_memories(connection: Connection, filter: Any, limit: int | None, embedd
     if connection.as_json:
         screen.document({"memories": [plain(memory) for memory in found]})
         return
+    if not found:
+        name = screen.visible(connection.namespace)
+        click.echo(
+            f"No memory of the namespace {name} passes the filter."
+            if filter
+            else f"The namespace {name} has no memories."
+        )
+        return
     screen.table(
         _LIST_COLUMNS,
         [
@@ -146,6 +154,9 @@ def namespaces(connection: Connection) -> None:
         found = list(client.namespaces())
     if connection.as_json:
         screen.document({"namespaces": [plain(each) for each in found]})
+        return
+    if not found:
+        click.echo("No namespace holds a memory.")
         return
     screen.table(
         (Column("memories", is_number=True), Column("last written"), Column("namespace")),

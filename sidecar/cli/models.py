@@ -252,13 +252,16 @@ def _either(
 @contextmanager
 def _registry(folder: Path) -> Iterator[Models]:
     from sidecar.config import resolve
+    from sidecar.errors import StoreNotFoundError
     from sidecar.models import Models
     from sidecar.store.store import Store
     from sidecar.weights.settled import settled_weights
 
     if not (folder / "memories.db").is_file():
         raise Failure(
-            f"there is no server, and no store in {folder}; name the store's folder with --data", ExitCode.NOT_FOUND
+            f"there is no server, and no store in {folder}; name the store's folder with --data",
+            ExitCode.NOT_FOUND,
+            reason=StoreNotFoundError.reason,
         )
     with store_errors():
         weights = settled_weights(resolve({}, settings_environ(os.environ)).settings)

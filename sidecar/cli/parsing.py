@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from sidecar.cli.failures import unreadable
 from sidecar.config import WEIGHTS_KEYS
 from sidecar.formats import jsonl
 
@@ -89,13 +90,12 @@ def parse_json(text: str) -> Any:
 
 
 def read_text(name: str) -> str:
-    """The text of a file, or of standard input for "-". UsageError if it cannot be read."""
+    """The text of a file, or of standard input for "-". Failure if it cannot be read."""
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        what = "standard input" if name == "-" else name
-        raise click.UsageError(f"cannot read {what}: {error}") from error
+        raise unreadable("standard input" if name == "-" else name, error) from error
 
 
 def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -104,9 +104,9 @@ def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | s
         if not line.strip():
             continue
         try:
-            found = parse_json(line.decode("utf-8-sig"))
+            found = parse_json(line.decode("utf-8-sig").strip())
         except ValueError as error:
-            yield number, f"is not one JSON object: {error}"
+            yield number, jsonl.fault_of(error)
         else:
             yield number, found if isinstance(found, dict) else "is not a JSON object"
 

@@ -10,6 +10,7 @@ from sidecar.cli import screen
 from sidecar.cli.connection import Connection, checked_values, server_options
 from sidecar.cli.parsing import length_value
 from sidecar.cli.plain import plain
+from sidecar.cli.screen import counted
 
 
 @click.command(
@@ -39,6 +40,6 @@ def prune(connection: Connection, older_than: datetime.timedelta | None, max_byt
         return
     would = "would be " if dry_run else ""
     click.echo(
-        f"{response.packet_count} packets and {response.report_count} reports {would}removed; about "
-        f"{response.freed_bytes:,} bytes are free again"
+        f"{counted(response.packet_count, 'packet')} and {counted(response.report_count, 'report')} {would}removed; "
+        f"about {response.freed_bytes:,} bytes are free again"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from sidecar.cli import screen
@@ -24,7 +26,11 @@ def purge(connection: Connection, name: str, confirmed: str | None) -> None:
     Deleted text is in none of the store's files within 30 seconds. Exports and backups are not touched.
     """
     if confirmed is None:
-        confirmed = click.prompt(f"Everything in {screen.visible(name)} will be gone. Type its name", err=True)
+        click.echo(f"Everything in {screen.visible(name)} will be gone. Type its name: ", nl=False, err=True)
+        answer = sys.stdin.readline()
+        if not answer:
+            raise click.UsageError(f"there is nobody to ask: add --yes {name} to purge without being asked")
+        confirmed = answer.rstrip("\n")
     if confirmed != name:
         raise click.UsageError(f"{confirmed!r} is not {name!r}; nothing was removed")
     with connection.client() as client:
@@ -32,4 +38,7 @@ def purge(connection: Connection, name: str, confirmed: str | None) -> None:
     if connection.as_json:
         screen.document(plain(response))
     else:
-        click.echo(f"{response.memory_count} memories and {response.packet_count} packets removed")
+        click.echo(
+            f"{screen.counted(response.memory_count, 'memory')} and "
+            f"{screen.counted(response.packet_count, 'packet')} removed"
+        )

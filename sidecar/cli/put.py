@@ -13,7 +13,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
-from sidecar.cli.failures import ExitCode, Failure, batch_exit_code, exit_with
+from sidecar.cli.failures import ExitCode, Failure, batch_exit_code, exit_with, unreadable
 from sidecar.cli.memory_options import MEMORY_FLAGS, memory_options
 from sidecar.cli.parsing import json_lines, memory_fields, read_text
 from sidecar.cli.plain import plain
@@ -165,7 +165,7 @@ def _put_lines(connection: Connection, name: str) -> None:
                 put_batch(client, connection.namespace, batch, tally)
                 line = batch[-1][0]
     except OSError as error:
-        raise click.UsageError(f"cannot read {name}: {error}") from error
+        raise unreadable(name, error) from error
     except Failure as failure:
         # Doing it again is safe: what is there already stays as it is.
         raise failure.adding(f"stored up to line {line}; run it again when that is mended") from failure

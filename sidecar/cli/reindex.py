@@ -91,7 +91,7 @@ def _by_server(connection: Connection, spec: str) -> dict[str, Any] | None:
 
 
 def _by_hand(data: Path, wanted: str, settings: Settings) -> dict[str, Any]:
-    from sidecar.errors import EmbedderMismatchError, StoreUnavailableError
+    from sidecar.errors import EmbedderMismatchError, StoreNotFoundError
     from sidecar.reindex import Reindexer
     from sidecar.retrieval.embedders import make_embedder
     from sidecar.retrieval.embedding import identity
@@ -101,7 +101,7 @@ def _by_hand(data: Path, wanted: str, settings: Settings) -> dict[str, Any]:
     embedder = _made(spec)
     with store_errors():
         if not (data / "memories.db").is_file():
-            raise StoreUnavailableError(f"there is no store in {data}; name its folder with --data")
+            raise StoreNotFoundError(f"there is no store in {data}; name its folder with --data")
         with Store.open(data, quota_bytes=settings.quota_bytes or None) as store:
             reindexer = Reindexer(store, embedder, make_embedder)
             known = store.meta(meta.EMBEDDER)

@@ -28,6 +28,8 @@ def status(connection: Connection) -> None:
     problems = found.pop("problems")
     of_namespace = found.pop("namespace", {})
     found.pop("feature_schema_hash")
+    if not found.get("canary_version"):
+        found.pop("canary_share", None)
     screen.fields((name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in found.items())
     if of_namespace:
         click.echo()

@@ -43,6 +43,19 @@ def parse(text: str | bytes) -> Any:
         raise ValueError("nests too deep") from error
 
 
+def fault_of(error: ValueError) -> str:
+    """What is wrong with a line that cannot be parsed, in words that follow its number."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not UTF-8, at byte {error.start + 1}"
+    if not isinstance(error, json.JSONDecodeError):
+        return f"is not a JSON object: {error}"
+    if error.msg == "Extra data":
+        return f"holds more than one object, the second at character {error.colno}; write one a line"
+    if error.pos >= len(error.doc.rstrip()):
+        return "is not a whole JSON object: it ends before the object does"
+    return f"is not a whole JSON object: {error.msg} at character {error.colno}"
+
+
 def header_line(namespace: str, embedder: str, time: str) -> bytes:
     """The first line of an export."""
     return _line({"type": EXPORT, "version": VERSION, "namespace": namespace, "embedder": embedder, "time": time})
@@ -60,16 +73,8 @@ def _is_unset(value: Any) -> bool:
 def _item(place: int, text: bytes, maps: Mapping[str, Path], aside: dict[str, int] | None) -> Item:
     try:
         given = parse(text.decode())
-    except UnicodeDecodeError as error:
-        return Problem(place, "", f"is not UTF-8, at byte {error.start + 1}")
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
-            return Problem(
-                place, "", f"holds more than one object, the second at character {error.colno}; write one a line"
-            )
-        return Problem(place, "", f"is not a whole JSON object: {error.msg} at character {error.colno} of {len(text)}")
     except ValueError as error:
-        return Problem(place, "", f"is not a JSON object: {error}")
+        return Problem(place, "", fault_of(error))
     if isinstance(given, dict) and "content" not in given:
         kind = given.get("type")
         if kind in LOG_TYPES:

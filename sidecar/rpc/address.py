@@ -73,8 +73,8 @@ def _take_lock(path: Path) -> int:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ListenError(
-            f"listen is unix:{path}: {lock} cannot be made ({error.strerror}); its folder must be writable, or choose "
-            "another address with --listen"
+            f"listen is unix:{path}: nothing can be made in its folder ({error.strerror}), which must be writable; "
+            "name another address with --listen, or another folder with --data where the address follows from that"
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,7 @@ from sidecar.errors import (
     InvalidRequestError,
     SchemaTooNewError,
     StoreDamagedError,
-    StoreUnavailableError,
+    StoreNotFoundError,
 )
 from sidecar.store.failures import translate
 from sidecar.store.files import claim, sync_file, sync_folder
@@ -94,10 +94,10 @@ def write(database: Path, folder: Path, now: Micros, is_cancelled: Callable[[], 
 def copy_unserved(data: Path, folder: Path, now: Micros) -> Backup:
     """As `write`, of the store in `data` that no server has. The store itself is not changed, nor its schema.
 
-    Raises StoreLockedError if a server has it, StoreUnavailableError if there is none.
+    Raises StoreLockedError if a server has it, StoreNotFoundError if there is none.
     """
     if not (data / DATABASE).is_file():
-        raise StoreUnavailableError(f"there is no store in {data}; name its folder with --data")
+        raise StoreNotFoundError(f"there is no store in {data}; name its folder with --data")
     files = claim(data)
     try:
         return write(files.database, folder, now)
@@ -106,7 +106,12 @@ def copy_unserved(data: Path, folder: Path, now: Micros) -> Backup:
 
 
 def read(folder: Path) -> Backup:
-    """What the backup in `folder` says of itself. Raises StoreDamagedError if it is none, or not a whole one."""
+    """What the backup in `folder` says of itself. Raises StoreNotFoundError if there is no folder, StoreDamagedError if
+    it is no backup, or not a whole one."""
+    if not folder.exists():
+        raise StoreNotFoundError(
+            f"there is no backup at {folder}; name a folder that `memory-ranker backup` has written"
+        )
     try:
         return Backup(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
     except FileNotFoundError:

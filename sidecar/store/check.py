@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sidecar.domain import Channel, Rating
-from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreUnavailableError
+from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreNotFoundError
 from sidecar.store import meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
@@ -136,12 +136,13 @@ LAST_KEY = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'memories'"
 def check(folder: Path) -> Checked:
     """What is wrong with the store in `folder`, which may be serving.
 
-    Raises SchemaTooNewError if a newer program wrote it, StoreUnavailableError if it cannot be read at all.
+    Raises StoreNotFoundError if there is no folder, SchemaTooNewError if a newer program wrote it,
+    StoreUnavailableError if it cannot be read at all.
     """
     database = folder / "memories.db"
     if not database.is_file() or not database.stat().st_size:
         if not folder.is_dir():
-            raise StoreUnavailableError(f"there is no folder {folder}; name the store's with --data")
+            raise StoreNotFoundError(f"there is no folder {folder}; name the store's with --data")
         words = f"{database} is {'empty' if database.exists() else 'not there'}, so there is no store in this folder"
         return Checked(database, 0, (Finding(Fault.MISSING, "", 1, words, WayOut.RESTORE),), {})
     try:

@@ -63,19 +63,32 @@ class StoreFiles:
         os.close(self.lock)
 
 
+def make_folder(folder: Path) -> None:
+    """Creates the folder of a store if it is missing, for its owner alone. Raises StoreUnavailableError."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(folder, error) from error
+
+
+def _unusable(folder: Path, error: OSError) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"the data folder {folder} cannot be used: {error.strerror}; name a folder that this user may write to with"
+        " --data"
+    )
+
+
 def claim(folder: Path) -> StoreFiles:
     """Creates the folder if it is missing (mode 0700) and takes its lock, which a killed process loses by itself.
 
     Raises StoreLockedError with the holder's pid, StoreUnavailableError if the folder cannot be used.
     """
+    make_folder(folder)
+    path = folder / "lock"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreUnavailableError(
-            f"the data folder {folder} cannot be used: {error.strerror}; name a folder that this user may write to"
-        ) from error
+        raise _unusable(folder, error) from error
     try:
         _refuse_network(folder)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,7 +100,7 @@ def claim(folder: Path) -> StoreFiles:
         os.close(lock)
         raise StoreLockedError(
             f"the store in {folder} is in use by the process with pid {holder}; talk to that server, stop it, or name"
-            " another data folder",
+            " another data folder with --data",
             pid=holder,
             path=str(folder),
         ) from None

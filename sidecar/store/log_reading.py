@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sidecar.domain import Micros
-from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreUnavailableError
+from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreNotFoundError, StoreUnavailableError
 from sidecar.store import importance, models, packets, tally
 from sidecar.store.failures import translate
 from sidecar.store.log import LoggedReport, LogRow
@@ -35,11 +35,11 @@ def read_log(
 ) -> Iterator[LogRow]:
     """Packets made in [from_time, until_time), each followed by its reports; "" means of every namespace.
 
-    `progress` hears how many packets of how many were read. Raises StoreUnavailableError if there is no such file,
+    `progress` hears how many packets of how many were read. Raises StoreNotFoundError if there is no such file,
     SchemaTooNewError or StoreDamagedError if it is not one that this program reads.
     """
     if not database.is_file():
-        raise StoreUnavailableError(f"there is no store at {database}; name the folder of --data, or its memories.db")
+        raise StoreNotFoundError(f"there is no store at {database}; name the folder of --data, or its memories.db")
     try:
         with contextlib.closing(connect_for_reading(database)) as connection:
             _check(connection, database)

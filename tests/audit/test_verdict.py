@@ -101,6 +101,9 @@ def test_the_reserve_is_watched() -> None:
         0.1 * 5 / 0.6
     )
     assert any("queue grows" in words for words in busy.findings)
+    for count, words in ((360, "3.0 times as fast"), (36_000_000, "over 100 times as fast")):
+        (found,) = [each for each in judge(replace(HEALTHY, new_memories=count), 5).findings if "reserve" in each]
+        assert words in found
     large = judge(replace(HEALTHY, slot_budget=200, too_large=7), 5)
     assert any("7 memories" in words and "200 tokens" in words for words in large.findings)
     off = replace(HEALTHY.reserve, weight_gaps=(1.0, 1.2) * 500)

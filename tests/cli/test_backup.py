@@ -59,7 +59,7 @@ def test_without_a_server_the_store_is_copied_by_the_command(tmp_path: Path, mon
     assert command("backup", tmp_path / "two", "--data", tmp_path / "data").exit_code == 0
     assert command("backup", tmp_path / "three", "--address", NOWHERE).exit_code == ExitCode.UNAVAILABLE
     nothing = command("backup", tmp_path / "four", "--data", tmp_path / "nothing")
-    assert (nothing.exit_code, "no store in" in nothing.stderr) == (ExitCode.ERROR, True)
+    assert (nothing.exit_code, "no store in" in nothing.stderr) == (ExitCode.NOT_FOUND, True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one", "two"]
 
 
@@ -78,7 +78,7 @@ def test_a_check_says_what_is_wrong_and_repairs_it(tmp_path: Path) -> None:
     with Store.open(data) as store:
         store.upsert("n", [("a", {"content": "x", "tokens": 1})], 1)
     sound = command("check", "--data", data)
-    assert (sound.exit_code, "Nothing is wrong. Looked at" in sound.stdout) == (0, True)
+    assert (sound.exit_code, "Nothing is wrong. Rows looked at" in sound.stdout) == (0, True)
     with contextlib.closing(sqlite3.connect(data / "memories.db")) as connection:
         connection.execute("UPDATE namespaces SET memory_count = 7")
         connection.commit()
@@ -118,4 +118,4 @@ def test_a_damaged_backup_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     assert result.exit_code == ExitCode.DAMAGED
     assert "STORE_DAMAGED" in result.stderr
     assert command("check", "--into", "x").exit_code == ExitCode.USAGE
-    assert command("check", "--data", tmp_path / "nowhere").exit_code == ExitCode.ERROR
+    assert command("check", "--data", tmp_path / "nowhere").exit_code == ExitCode.NOT_FOUND

@@ -70,7 +70,6 @@ def test_people_read_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere.json"], "nowhere.json cannot be read"),
         ([STORE, STORE], "two data sets have the id"),
         ([STORE, "--weights", "defalt"], "Did you mean 'default'?"),
         ([STORE, "--feature", "lexicl"], "lexicl"),

@@ -210,12 +210,12 @@ def test_standard_input_is_read_in_every_format(run: Run) -> None:
     assert document(run("import", "-", "--json", stdin="- a bullet\n- another\n"))["created"] == 2
 
 
-@pytest.mark.parametrize("name", ["gone.jsonl", "empty"])
-def test_what_cannot_be_read_is_an_error_of_the_command_line(run: Run, name: str) -> None:
+@pytest.mark.parametrize(("name", "code"), [("gone.jsonl", ExitCode.NOT_FOUND), ("empty", ExitCode.USAGE)])
+def test_what_cannot_be_read_is_an_error_that_names_it(run: Run, name: str, code: ExitCode) -> None:
     """The message names the file and why."""
     Path("empty").mkdir()
     found = run("import", name)
-    assert found.exit_code == ExitCode.USAGE
+    assert found.exit_code == code
     assert name in found.stderr
 
 
@@ -358,9 +358,9 @@ def test_an_export_is_there_whole_or_not_at_all(run: Run, folder: Path, server: 
 
 
 def test_an_export_that_cannot_be_written_says_why(run: Run) -> None:
-    """The folder is not there: code 2, and the file's name."""
+    """The folder is not there: code 3, and the file's name."""
     found = run("export", "--output", "nowhere/store.jsonl")
-    assert found.exit_code == ExitCode.USAGE
+    assert found.exit_code == ExitCode.NOT_FOUND
     assert "nowhere/store.jsonl" in found.stderr
 
 

@@ -253,6 +253,9 @@ def test_namespaces_and_status_count(run: Run) -> None:
     assert status["namespace"]["memory_count"] == 3
     assert name in [each["namespace"] for each in document(run("namespaces", "--json"))["namespaces"]]
     assert name in run("namespaces").stdout
+    nothing = run("list", "--namespace", f"{name}-not")
+    assert (nothing.exit_code, nothing.stdout) == (0, f"The namespace {name}-not has no memories.\n")
+    assert "passes the filter" in run("list", "--kind", "no-such").stdout
     assert "model_version" in run("status").stdout
 
 

@@ -47,6 +47,8 @@ def test_purge_needs_the_name_twice(run: Run, namespace: str) -> None:
     """A slip removes nothing; the name typed at the prompt, or given with --yes, does."""
     assert run("purge", namespace, "--yes", "another").exit_code == 2
     assert run("purge", namespace, stdin="another\n").exit_code == 2
+    nobody = run("purge", namespace, stdin="")
+    assert (nobody.exit_code, f"--yes {namespace}" in nobody.stderr) == (2, True)
     assert len(document(run("list", "--json"))["memories"]) == 3
     assert "3 memories and 6 packets removed" in run("purge", namespace, stdin=f"{namespace}\n").stdout
     assert document(run("list", "--json"))["memories"] == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sidecar.domain import Channel, Packet, Rating, UseReport
-from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreLockedError, StoreUnavailableError
+from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreLockedError, StoreNotFoundError
 from sidecar.store import Replayed, Store
 from sidecar.store.check import Fault, WayOut, check
 from sidecar.store.repair import repair
@@ -203,5 +203,5 @@ def test_a_newer_store_is_left_alone(folder: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_said_to_be(tmp_path: Path) -> None:
     """A wrong --data is no finding about a store."""
-    with pytest.raises(StoreUnavailableError, match="no folder"):
+    with pytest.raises(StoreNotFoundError, match="no folder"):
         check(tmp_path / "nowhere")

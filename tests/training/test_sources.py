@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sidecar.domain import Channel, LeftOutReason
-from sidecar.errors import StoreDamagedError, StoreUnavailableError
+from sidecar.errors import StoreDamagedError, StoreNotFoundError, StoreUnavailableError
 from sidecar.store import Store
 from sidecar.store.log import LogRow
 from sidecar.store.log_rows import write_row
@@ -106,9 +106,9 @@ def test_parquet_keeps_numbers_that_are_none(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     """The file and the line are named; nothing is trained on half a log."""
-    with pytest.raises(UnreadableLogError, match="there is no log"):
+    with pytest.raises(StoreNotFoundError, match="there is no log"):
         list(read_source(tmp_path / "none.jsonl"))
-    with pytest.raises(StoreUnavailableError, match="there is no store"):
+    with pytest.raises(StoreNotFoundError, match="there is no store"):
         list(read_source(tmp_path))
     (tmp_path / "bad.jsonl").write_bytes(
         write_row("n", make_packet("p", PLAIN)) + b'{"type":"report","packet_id":"p"\n'

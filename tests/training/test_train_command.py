@@ -140,7 +140,7 @@ def test_a_model_is_never_written_over(place: Path) -> None:
 def test_what_fails_is_no_refusal(place: Path) -> None:
     """A missing log, a broken one, weights that are not there: other codes than a gate's, with the way out."""
     found = ran("train", "nowhere.jsonl")
-    assert (found.exit_code, "there is no log" in found.output) == (ExitCode.ERROR, True)
+    assert (found.exit_code, "there is no log" in found.output) == (ExitCode.NOT_FOUND, True)
     (place / "broken.jsonl").write_text('{"packet_id": 3')
     assert "line 1" in ran("train", "broken.jsonl").output
     path = log(place / "log.jsonl", sessions=4)
@@ -200,7 +200,7 @@ def test_an_export_of_a_log_is_whole_or_not_there(place: Path) -> None:
     code, found = as_json("export-log", "log.jsonl", "--out", "log.parquet")
     assert (code, found["rows"]) == (0, 1)
     (place / "broken.jsonl").write_text('{"packet_id": 3')
-    assert ran("export-log", "broken.jsonl", "--out", "other.parquet").exit_code == ExitCode.ERROR
+    assert ran("export-log", "broken.jsonl", "--out", "other.parquet").exit_code == ExitCode.USAGE
     assert not any("other" in name for name in tree(place))
     assert ran("export-log", "log.jsonl", "--out", "log.csv").exit_code == ExitCode.USAGE
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.store_folder import store_errors
+from sidecar.cli.failures import unwritable
 from training.commands.progress import steps
-from training.commands.reading import log_options
+from training.commands.reading import log_errors, log_options
 from training.dataset import Cutoffs
 from training.sources import read_source
 
@@ -39,12 +39,12 @@ def export_log(source: Path, namespace: str, cutoffs: Cutoffs, out: Path, as_jso
         raise click.UsageError(f"--out {out} must end in .parquet, by which `train` knows it")
     part = out.with_name(f".{out.name[:200]}.{secrets.token_hex(4)}.part")
     try:
-        with store_errors(), steps() as advance:
+        with log_errors(), steps() as advance:
             os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             count = write_parquet(part, read_source(source, namespace, cutoffs, partial(advance, "log")))
         part.replace(out)
     except OSError as error:
-        raise click.UsageError(f"cannot write {out}: {error.strerror or error}") from error
+        raise unwritable(str(out), error) from error
     finally:
         part.unlink(missing_ok=True)
     if as_json:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ from sidecar.weights.settled import settled_weights
 from training.commands.progress import Advance
 from training.dataset import Cutoffs, Dataset, build_dataset
 from training.model import Model
-from training.sources import database_of, read_source
+from training.sources import UnreadableLogError, database_of, read_source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -81,9 +82,19 @@ def _micros(time: datetime.datetime | None) -> Micros | None:
     return None if time is None else (time - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
+@contextmanager
+def log_errors() -> Iterator[None]:
+    """Turns what is wrong with a log into a Failure; a file that is no log is the command line's fault."""
+    with store_errors():
+        try:
+            yield
+        except UnreadableLogError as error:
+            raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+
+
 def read_dataset(source: Path, namespace: str, cutoffs: Cutoffs, advance: Advance) -> Dataset:
     """The data set of a log. Raises Failure."""
-    with store_errors():
+    with log_errors():
         rows = read_source(source, namespace, cutoffs, partial(advance, "log"))
         return build_dataset(rows, cutoffs)
 

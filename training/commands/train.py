@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.failures import ExitCode, Failure, exit_with
+from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.screen import Column
 from training.commands.progress import Advance, steps
 from training.commands.reading import check_extra, finite, log_options, read_dataset, read_model
@@ -176,7 +176,7 @@ def _written(run: Run, out: Path | None, advance: Advance, *, dry_run: bool) -> 
             f"{folder} is there already; a model is never written over: name a new folder"
         ) from error
     except OSError as error:
-        raise Failure(f"cannot write {folder}: {error.strerror or error}") from error
+        raise unwritable(str(folder), error) from error
     except ModelRefusedError as error:
         raise Failure(error.message, ExitCode.ERROR, reason=error.reason) from error
     advance("files", 1, 1)

@@ -3,7 +3,7 @@ build/learning.json.
 
     python -m training.learning_bench [--short] [--only PART ...] [--shared FOLDER]
 
-LoCoMo, MIRACL-ko and LightGBM's example are read from a folder beside the checkout (or MEMORY_RANKER_SHARED); parts
+LoCoMo, MIRACL-ko and LightGBM's example are read from a folder beside the checkout (or SHARED); parts
 that need them say so where it is not there. --short is what CI runs: fewer seeds, the same code. Seeds are fixed: a
 run can be repeated. Ends with code 1 if a figure misses its goal.
 """
@@ -30,7 +30,7 @@ from training.learning_bench.statistics import coverage, large, missing, publish
 from training.worlds import World, world_of
 
 ROOT = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("MEMORY_RANKER_SHARED", ROOT.parent / "shared"))
+SHARED = Path(os.environ.get("SHARED", ROOT.parent / "shared"))
 TABLE = ROOT / "docs" / "figures.md"
 BUILD = Path("build")
 

@@ -71,7 +71,8 @@ def from_rpc_error(error: grpc.RpcError, address: str) -> RankerRpcError:
             detail.Unpack(retry)
             retry_after = retry.retry_delay.seconds + retry.retry_delay.nanos / 1e9
     if code is grpc.StatusCode.UNAVAILABLE and not reason:
-        message = f"no answer from {address}: is `memory-ranker serve` running there? ({message})"
+        # gRPC names the address once for each layer, and last of all what is wrong.
+        message = f"no answer from {address}: is `memory-ranker serve` running there? ({message.rpartition(': ')[2]})"
     return RankerRpcError(
         code, message, reason=reason, violations=tuple(violations), metadata=metadata, retry_after=retry_after
     )
