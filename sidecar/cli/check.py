@@ -94,8 +94,8 @@ def _plain(found: Checked) -> dict[str, Any]:
 
 def _show(found: Checked) -> None:
     if not found.findings:
-        rows = ", ".join(f"{table} {count:,}" for table, count in found.rows.items() if count)
-        click.echo(f"Nothing is wrong. Rows looked at: {rows}." if rows else "Nothing is wrong. The store is empty.")
+        read = ", ".join(f"{table} {count:,}" for table, count in found.rows.items() if count)
+        click.echo(f"Nothing is wrong. Rows looked at: {read}." if read else "Nothing is wrong. The store is empty.")
         return
     columns = (
         Column("fault"),

@@ -13,10 +13,9 @@ import numpy as np
 from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
-from sidecar.cli.store_folder import store_errors
 from sidecar.store.log_reading import read_stored_model
 from training.commands.progress import steps
-from training.commands.reading import check_extra, finite, log_options, read_model
+from training.commands.reading import check_extra, finite, log_errors, log_options, read_model
 from training.dataset import Cutoffs, Dataset, build_dataset
 from training.gates import GateSettings
 from training.sources import database_of, read_source
@@ -79,7 +78,7 @@ def evaluate(
     given = None if model == SHADOW else _scoring(model, source)
     other = None if against == LOGGED else _scoring(against, source)
     shadows = Shadows()
-    with steps() as advance, store_errors():
+    with steps() as advance, log_errors():
         rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
         dataset = build_dataset(rows, cutoffs)
         advance("comparison", 0, 1)

@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.connection import settings_environ
-from sidecar.cli.failures import ExitCode, Failure, exit_with
+from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.screen import Column
 from sidecar.cli.store_folder import store_errors
 from sidecar.config import resolve
@@ -78,7 +78,7 @@ def train_importance(
         try:
             out.write_text(tables, "utf-8")
         except OSError as error:
-            raise Failure(f"cannot write {out}: {error.strerror}", ExitCode.USAGE) from error
+            raise unwritable(str(out), error) from error
     if as_json:
         screen.document(_as_json(fit, common, domain, tables))
     else:
