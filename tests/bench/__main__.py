@@ -49,7 +49,7 @@ def main() -> int:
     short, peers = arguments.short, arguments.peers
     if short:
         bounds = {"rank_p50": 60.0, "rank_p99": 80.0, "report": 15.0, "callers": 0.01}
-        bounds |= {"stream": 500.0, "mixed": 40.0, "fresh": 1_000.0}
+        bounds |= {"stream": 500.0, "mixed": 40.0, "fresh": 1_000.0, "importance": 100.0}
         rows = [
             *measure_calls(20, 10, 2.0, bounds),
             *measure_loads(400, bounds),
@@ -59,7 +59,7 @@ def main() -> int:
         ]
     else:
         bounds = {"rank_p50": 2.5, "rank_p99": 3.0, "report": 1.3, "callers": 0.5}
-        bounds |= {"stream": 3_000.0, "mixed": 2.0, "fresh": 50.0}
+        bounds |= {"stream": 3_000.0, "mixed": 2.0, "fresh": 50.0, "importance": 20.0}
         rows = [
             *measure_calls(100, 20, 10.0, bounds),
             *measure_loads(2_000, bounds),

@@ -19,6 +19,7 @@ from tests.bench.rows import Row, bounded, show
 REPORTS_A_SECOND = 20
 MEMORIES_A_SECOND = 200
 BATCH = 20
+SCORED = 500
 
 
 @contextmanager
@@ -32,6 +33,17 @@ def load(listen: str) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def _seconds_to_score(client: Client) -> float:
+    """The importances of all memories, in batches as `memory-ranker importance --namespace` has them."""
+    ids = [memory.id for memory in client.list(NAMESPACE, page_size=1_000)]
+    batches = [ids[start : start + SCORED] for start in range(0, len(ids), SCORED)]
+    start = time.perf_counter()
+    for done, batch in enumerate(batches):
+        show(f"scoring importances: {done * SCORED:,}")
+        client.score_importance(NAMESPACE, [{"memory": {"id": each}} for each in batch])
+    return time.perf_counter() - start
 
 
 def put_under_load(listen: str) -> None:
@@ -55,7 +67,8 @@ def put_under_load(listen: str) -> None:
 
 
 def measure_loads(calls: int, bounds: dict[str, float]) -> Iterator[Row]:
-    """A stream of memories; then, over 10,000 memories, Rank alone and under load, and how soon a write is ranked."""
+    """A stream of memories; then, over 10,000 memories, their importances, Rank alone and under load, and how soon a
+    write is ranked."""
     with servers.short_folder() as folder, servers.server(folder) as (listen, _), Client(listen, timeout=60) as client:
         texts = list(workload.memories(calls * 5, seed=5))
         show("ingesting through a stream")
@@ -64,6 +77,7 @@ def measure_loads(calls: int, bounds: dict[str, float]) -> Iterator[Row]:
         rate = len(texts) / (time.perf_counter() - start)
         yield bounded("ingest_stream_rate", rate, "memories/s", least=bounds["stream"])
         fill(client, 10_000)
+        yield bounded("importance_10k", _seconds_to_score(client), "s", most=bounds["importance"])
         tasks = cycle(workload.tasks(300))
 
         def seconds_of_rank() -> float:
