@@ -18,7 +18,7 @@ PROTO_IMAGE := proto/memoryranker.v1.binpb
 PIP_INSTALL := -m pip install --disable-pip-version-check --require-hashes --only-binary :all:
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test soak bench peers learning-bench clients client-oldest lint format proto proto-check proto-freeze lock clean
+.PHONY: help setup demo docs test soak bench peers learning-bench clients deploy-check client-oldest lint format proto proto-check proto-freeze lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -45,6 +45,10 @@ bench: setup ## measure speed as ratios within one run: build/bench.json (about 
 # A language whose tools are missing is skipped, and is a failure in CI.
 clients: setup ## build and try clients in five languages (about 5 minutes the first time; needs Go, Node, Java with Maven, Rust)
 	@CLIENTS=1 $(BIN)/pytest --durations 10 tests/clients/test_conformance.py $(ARGS)
+
+# A tool that is missing is a failure in CI; elsewhere what needs it is skipped, and how to get it is said.
+deploy-check: setup $(VENV)/.deploy ## lint deploy/, build the image on a bare Debian and use it (minutes; the image needs root)
+	@DEPLOY=1 $(BIN)/pytest --durations 10 tests/deploy $(ARGS)
 
 learning-bench: setup ## measure what learning comes to: docs/figures.md, build/learning.json (about an hour; ARGS=--short)
 	@$(BIN)/python -m training.learning_bench $(ARGS)
@@ -121,7 +125,7 @@ define make_venv
 	echo "Python cannot make a virtual environment here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }; }
 endef
 
-$(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
+$(VENV)/.tokenizers $(VENV)/.models $(VENV)/.browser $(VENV)/.deploy: $(VENV)/.%: requirements/%.txt $(VENV)/.installed
 	@$(BIN)/python $(PIP_INSTALL) --no-deps -r $<
 	@touch $@
 
