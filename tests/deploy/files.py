@@ -16,6 +16,7 @@ DEPLOY = ROOT / "deploy"
 DOCKERFILE = DEPLOY / "Dockerfile"
 COMPOSE = DEPLOY / "compose.yaml"
 KUBERNETES = DEPLOY / "kubernetes" / "statefulset.yaml"
+NIGHTLY = DEPLOY / "nightly.sh"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 PAGE = ROOT / "docs" / "deploy.md"
 
@@ -30,6 +31,11 @@ def instructions() -> list[tuple[str, str]]:
 def last(instruction: str) -> str:
     """The arguments of this instruction where it stands last."""
     return [rest for word, rest in instructions() if word == instruction][-1]
+
+
+def all_of(instruction: str) -> str:
+    """The arguments of every such instruction, a line each."""
+    return "\n".join(rest for word, rest in instructions() if word == instruction)
 
 
 def image_environment() -> dict[str, str]:
@@ -62,15 +68,6 @@ def container_environment(name: str) -> dict[str, str]:
     return {each["name"]: each["value"] for each in containers()[name]["env"]}
 
 
-def nightly_script() -> str:
-    """What the pod's second container runs."""
-    container = containers()["nightly"]
-    assert container["command"] == ["/bin/sh", "-c"]
-    (script,) = container["args"]
-    assert isinstance(script, str)
-    return script
-
-
 def unit(path: Path) -> dict[str, list[str]]:
     """A unit's settings; one may be there more than once."""
     found: dict[str, list[str]] = {}
@@ -97,11 +94,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     image = json.loads(last("ENTRYPOINT"))
     yield "Dockerfile", [*image, *json.loads(last("CMD"))][1:]
     yield "Dockerfile", json.loads(last("HEALTHCHECK").partition("CMD ")[2])[1:]
-    for service in composed().values():
-        command = [*service.get("entrypoint", image), *service.get("command", [])]
-        yield COMPOSE.name, command[1:] or json.loads(last("CMD"))
-    for words in of_script(nightly_script()):
-        yield KUBERNETES.name, words
+    for words in of_script(NIGHTLY.read_text(encoding="utf-8")):
+        yield NIGHTLY.name, words
     for path in UNITS:
         if path.suffix == ".service":
             command = unit_command(path)

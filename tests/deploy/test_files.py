@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,10 @@ def test_what_is_not_one_of_ours_is_told() -> None:
 def test_every_file_has_its_commands() -> None:
     """None of the files was read past: each names the commands that are its purpose."""
     named = {(file, words[0]) for file, words in COMMANDS}
-    for file in ("Dockerfile", "compose.yaml", "memory-ranker.service"):
+    for file in ("Dockerfile", "memory-ranker.service"):
         assert (file, "serve") in named
     for command in ("rescore", "train", "promote"):
-        assert ("statefulset.yaml", command) in named
+        assert ("nightly.sh", command) in named
         assert (f"memory-ranker-{command.replace('promote', 'train')}.service", command) in named
 
 
@@ -118,6 +117,21 @@ def test_a_pod_keeps_its_data_and_shares_its_socket() -> None:
     assert agent == {"/run/memory-ranker"}
     assert str(pod["securityContext"]["fsGroup"]) == IDENTITY
     assert settings(SERVERS["kubernetes"]).socket_access == "group"
+
+
+def test_the_nightly_script_is_what_runs_beside_the_server() -> None:
+    """Compose and the pod start, beside the server, the script that the trainer's image has on its path; nothing else
+    of theirs takes the place of the image's own command."""
+    (copied,) = [rest.split() for word, rest in files.instructions() if word == "COPY" and "nightly" in rest]
+    assert copied == ["deploy/nightly.sh", "/usr/local/bin/nightly"]
+    assert files.NIGHTLY.stat().st_mode & 0o111
+    assert files.composed()["nightly"]["build"]["target"] == "trainer"
+    places = {"entrypoint": files.composed(), "command": files.containers()}
+    for word, services in places.items():
+        found = {name: each[word] for name, each in services.items() if word in each}
+        assert found == {"nightly": ["nightly"]}
+    assert not any("command" in each for each in files.composed().values())
+    assert not any("args" in each for each in files.containers().values())
 
 
 def test_a_pod_s_sidecars_are_native() -> None:
@@ -184,7 +198,7 @@ def test_only_the_named_folders_go_into_the_build() -> None:
     ignored = (files.ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     assert ignored[0] == "*"
     copied = {
-        re.split(r"[/ ]", source)[0]
+        source if source.startswith("deploy/") else source.split("/")[0]
         for word, rest in files.instructions()
         if word == "COPY" and not rest.startswith("--from")
         for source in rest.split()[:-1]

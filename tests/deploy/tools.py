@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKED = pytest.mark.skipif("DEPLOY" not in os.environ, reason="needs linters and container tools: `make deploy-check`")
+CHECKED = pytest.mark.skipif("DEPLOY" not in os.environ, reason="needs linters and podman: `make deploy-check`")
 
 
 def need(way_out: str, *names: str) -> None:
