@@ -23,6 +23,8 @@ from training.model import DECIMALS
 from training.run import Run, Trained
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+NAMED = 50
+"""Agents or namespaces that the model card names; more are counted."""
 _MARKS = {True: "passed", False: "refused", None: "not judged"}
 
 
@@ -143,7 +145,9 @@ def model_card(run: Run, trained: Trained) -> str:
         + (" A preview: made without gates and movement caps, it cannot be promoted." if run.settings.preview else ""),
     ]
     if run.left_out_agents:
-        lines.append(f"- Left out, as they hardly report: {', '.join(map(repr, run.left_out_agents))}.")
+        named = ", ".join(map(repr, run.left_out_agents[:NAMED]))
+        more = len(run.left_out_agents) - NAMED
+        lines.append(f"- Left out, as they hardly report: {named}" + (f" and {more:,} more." if more > 0 else "."))
     lines += ["", "## Weights", "", "| feature | before | after | standard error |", "|---|---|---|---|"]
     for name, before, after, error in weight_rows(trained):
         lines.append(f"| {name} | {before:.4f} | {after:.4f} | {error} |")
@@ -151,11 +155,12 @@ def model_card(run: Run, trained: Trained) -> str:
     moves = [each for each in trained.half_lives if each.new != each.old]
     lines += [f"- {each.kind}: {each.old:g} to {each.new:g} (likeliest {each.best:g})" for each in moves] or ["None."]
     lines += ["", "## Namespaces with weights of their own", ""]
+    differing = [each for each in trained.namespaces.found if each.differs]
     lines += [
         f"- {each.namespace!r}: {each.difference:.3f} apart from the common ones, from {each.sessions} sessions"
-        for each in trained.namespaces.found
-        if each.differs
+        for each in differing[:NAMED]
     ] or ["None."]
+    lines += [f"- And {len(differing) - NAMED:,} more."] if len(differing) > NAMED else []
     lines += ["", "## Gates", "", "| gate | outcome | |", "|---|---|---|"]
     lines += [_gate_line(gate) for gate in (*run.train_gates, *run.promote_gates)]
     lines += [

@@ -78,7 +78,7 @@ def refused(gates: Sequence[Gate]) -> list[Gate]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Packets of one agent whose window is over, and how many of them were reported on."""
+    """Packets of one agent (or surface) whose window is over, and how many of them were reported on."""
 
     agent: str
     packets: int
@@ -90,12 +90,13 @@ class Coverage:
         return self.reported / self.packets if self.packets else 0.0
 
 
-def coverage(dataset: Dataset) -> list[Coverage]:
-    """Of every agent, by name. Packets that are still OPEN count for nobody."""
+def coverage(dataset: Dataset, names: Sequence[str] | None = None) -> list[Coverage]:
+    """Of every agent, by name; of others for `names` of the packets. Packets that are still OPEN count for nobody."""
     packets = dataset.packets
+    names = packets.agent if names is None else names
     closed = packets.state != STATES.index(ReportState.OPEN)
     found: dict[str, list[int]] = {}
-    for agent, counts, is_reported in zip(packets.agent, closed.tolist(), packets.reported.tolist(), strict=True):
+    for agent, counts, is_reported in zip(names, closed.tolist(), packets.reported.tolist(), strict=True):
         if counts:
             mine = found.setdefault(agent, [0, 0])
             mine[0] += 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sidecar.domain import Floats, Segment
 from sidecar.features import PARTLY_FED_BY_USE
 from sidecar.weights import Weights, contributions
-from training.dataset import SEGMENTS, Dataset
+from training.dataset import SEGMENTS, Dataset, Ints
 from training.movement import Candidates
 from training.pairs import Pairs
 
@@ -54,11 +54,17 @@ class Ndcg:
 
 def ndcg_by_session(dataset: Dataset, scores: Floats, packets: NDArray[np.bool_], k: int) -> Ndcg:
     """Of the packets that `packets` (p,) marks, under these scores of all rows, (n,)."""
+    numbers, value = ndcg_by_packet(dataset, scores, packets[dataset.packet], k)
+    sessions, of_packet = np.unique(dataset.packets.session[numbers], return_inverse=True)
+    return Ndcg(sessions, np.bincount(of_packet, value, len(sessions)) / np.maximum(np.bincount(of_packet), 1))
+
+
+def ndcg_by_packet(dataset: Dataset, scores: Floats, chosen: NDArray[np.bool_], k: int) -> tuple[Ints, Floats]:
+    """Numbers of the packets that have a used and an unused one among the rows that `chosen` (n,) marks, ascending,
+    and the nDCG@k of these rows in each."""
     relevant = dataset.used >= RELEVANT
     rows = np.flatnonzero(
-        (relevant | (dataset.unused > 0))
-        & (dataset.segment != SEGMENTS.index(Segment.PINNED))
-        & packets[dataset.packet]
+        (relevant | (dataset.unused > 0)) & (dataset.segment != SEGMENTS.index(Segment.PINNED)) & chosen
     )
     p = len(dataset.packets)
     order = rows[np.lexsort((dataset.memory_key[rows], -scores[rows], dataset.packet[rows]))]
@@ -68,10 +74,8 @@ def ndcg_by_session(dataset: Dataset, scores: Floats, packets: NDArray[np.bool_]
     used = np.bincount(packet[relevant[order]], minlength=p)
     shown = np.bincount(packet, minlength=p)
     best = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2, k + 2)))])
-    tells = (used > 0) & (used < shown)
-    value = np.bincount(packet, gain, p)[tells] / best[np.minimum(used[tells], k)]
-    sessions, of_packet = np.unique(dataset.packets.session[tells], return_inverse=True)
-    return Ndcg(sessions, np.bincount(of_packet, value, len(sessions)) / np.maximum(np.bincount(of_packet), 1))
+    tells = np.flatnonzero((used > 0) & (used < shown))
+    return tells, np.bincount(packet, gain, p)[tells] / best[np.minimum(used[tells], k)]
 
 
 def served_scores(dataset: Dataset, weights: Weights) -> Floats:

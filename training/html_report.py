@@ -14,10 +14,17 @@ from sidecar.features import FEATURE_NAMES
 from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance
 from training import report_figures as figures
+from training.gates import Coverage, coverage
 from training.run import Run, Trained
 
 BAR = 220
 """Width of a full bar, in pixels."""
+MOST_ROWS = 200
+"""Of a table; what is beyond it is counted. So a report stays small, and its model fits into one message."""
+MOST_APART = 4
+"""Weights by which a namespace is said to differ."""
+MOST_TEXT = 2_000
+"""Characters of one cell."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2330; --soft: #5a6375; --paper: #ffffff; --line: #d9dee8; --one: #3461c1;
   --two: #b0571b; --good: #1e7a3c; --bad: #b3261e; }
@@ -33,7 +40,8 @@ table { border-collapse: collapse; } th, td { padding: 4px 14px 4px 0; border-bo
   text-align: left; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 .passed { color: var(--good); } .refused { color: var(--bad); }
 svg text { fill: var(--soft); font-size: 11px; } .one { fill: var(--one); } .two { fill: var(--two); }
-.line { stroke: var(--one); stroke-width: 2; fill: none; } .axis { stroke: var(--line); }
+.before, .after { stroke-width: 2; fill: none; } .before { stroke: var(--one); stroke-dasharray: 4 3; }
+.after { stroke: var(--two); } .axis { stroke: var(--line); }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); gap: 12px 20px; }
 """
 
@@ -56,7 +64,8 @@ def report(run: Run, trained: Trained, version: str, provenance: Provenance, wei
         _section("Namespaces", _namespaces(trained)),
         _section("Use by place", _use(figures.use_by_place(logged), "place")),
         _section("Use by value of each feature", _by_value(figures.use_by_value(logged))),
-        _section("Reports by agent", _coverage(run)),
+        _section("Reports by agent", _coverage(run.agents, "agent", run.left_out_agents)),
+        _section("Reports by surface", _coverage(coverage(logged, logged.packets.surface), "surface")),
         _section("Propensities", f"<p>{escape(figures.propensities(logged).words)}</p>" + _off_policy(trained)),
         _section("Use by kind", _use(figures.use_by_kind(logged), "kind")),
         _section(
@@ -66,6 +75,11 @@ def report(run: Run, trained: Trained, version: str, provenance: Provenance, wei
         _section(
             f"nDCG@{k} of held-out sessions, by namespace",
             _slices(figures.slices(logged, scores, trained.split.held_out, logged.packets.namespace, k)),
+        ),
+        _section(
+            f"nDCG@{k} of held-out sessions, by kind",
+            "<p>Among the memories of one kind alone.</p>"
+            + _slices(figures.slices_by_kind(logged, scores, trained.split.held_out, k)),
         ),
         _section("The memories that move most", _movers(moved)),
         _section("What would have been served differently", _exchanges(moved, k)),
@@ -90,12 +104,17 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str | float]], numbers
     number = ' class="n"'
 
     def cell(tag: str, column: int, value: str | float) -> str:
-        text = f"{value:.4g}" if isinstance(value, float) else value if value.startswith("<svg") else escape(value)
+        text = f"{value:.4g}" if isinstance(value, float) else value
+        if not text.startswith("<svg"):
+            text = escape(text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…")
         return f"<{tag}{number if column in numbers else ''}>{text}</{tag}>"
 
+    every = list(rows)
+    rows = every[:MOST_ROWS]
+    more = f"<p>And {len(every) - MOST_ROWS:,} more.</p>" if len(every) > MOST_ROWS else ""
     head = "".join(cell("th", column, title) for column, title in enumerate(titles))
     body = "\n".join("<tr>" + "".join(cell("td", i, value) for i, value in enumerate(row)) + "</tr>" for row in rows)
-    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{more}'
 
 
 def _bars(values: Sequence[float], most: float) -> str:
@@ -165,29 +184,45 @@ def _contributions(trained: Trained) -> str:
         (1, 2),
     )
     words = "<p>What each feature adds to the scores of served memories, of all that is added.</p>"
-    return f"{words}{table}{_curves(trained.new.common)}"
+    return f"{words}{table}{_curves(trained.old.common, trained.new.common)}"
 
 
-def _curves(weights: Weights) -> str:
-    """Of a curves model each step function, of a linear one its straight and capped line."""
-    most = float(np.minimum(weights.values, weights.caps).max(initial=0.0)) or 1.0
+def _curves(old: Weights, new: Weights) -> str:
+    """What each feature adds by its value: a step function, or a straight line up to its cap."""
+    lines = [[_line(weights, column) for column in range(len(FEATURE_NAMES))] for weights in (old, new)]
+    top = max((y for of_weights in lines for line in of_weights for _, y in line), default=0.0) or 1.0
     pictures = []
-    for column, name in enumerate(FEATURE_NAMES):
-        x = np.linspace(0.0, 1.0, 101)
-        y = weights.part(column, x)
-        if y.max() <= 0.0:
+    for name, *both in zip(FEATURE_NAMES, *lines, strict=True):
+        if not any(y > 0.0 for line in both for _, y in line):
             continue
-        top = max(most, float(y.max()))
-        points = " ".join(
-            f"{10 + 200 * a:.1f},{70 - 60 * b / top:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True)
+        drawn = "".join(
+            f'<polyline class="{which}" points="'
+            + " ".join(f"{10 + 200 * x:.1f},{70 - 60 * y / top:.1f}" for x, y in line)
+            + '"/>'
+            for which, line in zip(("before", "after"), both, strict=True)
+            if any(y > 0.0 for _, y in line)
         )
         pictures.append(
             f'<figure style="margin:0"><svg role="img" aria-label="{name}" width="220" height="88">'
-            f'<line class="axis" x1="10" y1="70" x2="210" y2="70"/><polyline class="line" points="{points}"/>'
+            f'<line class="axis" x1="10" y1="70" x2="210" y2="70"/>{drawn}'
             f'<text x="10" y="84">0</text><text x="203" y="84">1</text><text x="10" y="10">{top:.3f}</text></svg>'
             f"<figcaption>{name}</figcaption></figure>"
         )
-    return f'<p>What a value adds, by feature.</p><div class="grid">{"".join(pictures)}</div>'
+    words = "What a value adds, by feature, all on one scale: before dashed, after in full."
+    return f'<p>{words}</p><div class="grid">{"".join(pictures)}</div>'
+
+
+def _line(weights: Weights, column: int) -> list[tuple[float, float]]:
+    """The corners of what a feature adds, from x = 0 to 1."""
+    if weights.curves:
+        curve = weights.curves[column]
+        if curve is None:
+            return [(0.0, 0.0), (1.0, 0.0)]
+        ends = [*np.repeat(curve.thresholds, 2).tolist(), 1.0]
+        return list(zip([0.0, *ends], np.repeat(curve.values, 2).tolist(), strict=True))
+    weight, cap = float(weights.values[column]), float(weights.caps[column])
+    bend = min(1.0, cap / weight) if weight > 0.0 else 1.0
+    return [(x, min(weight * x, cap)) for x in sorted({0.0, bend, 1.0})]
 
 
 def _half_lives(trained: Trained) -> str:
@@ -211,13 +246,15 @@ def _half_lives(trained: Trained) -> str:
 
 
 def _namespaces(trained: Trained) -> str:
-    if not trained.namespaces.found:
+    found = trained.namespaces.found
+    if not found:
         return "<p>No namespace was fitted on its own.</p>"
+    differing = sum(each.differs for each in found)
     return (
-        "<p>Each is drawn to the common weights as far as its data do not carry it. Own weights serve where they "
-        "differ.</p>"
+        f"<p>{differing} of {len(found)} namespaces differ, and are served by weights of their own; each is drawn to "
+        "the common ones as far as its data do not carry it.</p>"
         + _table(
-            ("namespace", "differs", "sum of moves", "carried by its data", "sessions"),
+            ("namespace", "differs", "sum of moves", "carried by its data", "sessions", "from the common weights"),
             [
                 (
                     each.namespace,
@@ -225,12 +262,23 @@ def _namespaces(trained: Trained) -> str:
                     f"{each.difference:.3f}",
                     f"{each.share:.0%}",
                     str(each.sessions),
+                    _apart(trained, each.namespace),
                 )
-                for each in trained.namespaces.found
+                for each in sorted(found, key=lambda each: (-each.difference, each.namespace))
             ],
             (2, 3, 4),
         )
     )
+
+
+def _apart(trained: Trained, namespace: str) -> str:
+    """The weights by which a namespace differs most from the common ones, as they would serve."""
+    own = trained.new.namespaces.get(namespace)
+    if own is None:
+        return ""
+    apart = own.values - trained.new.common.values
+    most = [index for index in np.argsort(-np.abs(apart), kind="stable")[:MOST_APART].tolist() if apart[index]]
+    return ", ".join(f"{FEATURE_NAMES[index]} {apart[index]:+.3f}" for index in most)
 
 
 def _use(shares: Sequence[figures.Share], what: str) -> str:
@@ -269,10 +317,10 @@ def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
     )
 
 
-def _coverage(run: Run) -> str:
-    most = max((each.share for each in run.agents), default=1.0)
+def _coverage(found: Sequence[Coverage], what: str, left_out: Sequence[str] = ()) -> str:
+    most = max((each.share for each in found), default=1.0)
     return _table(
-        ("agent", "packets", "reported", "share", "", ""),
+        (what, "packets", "reported", "share", "", ""),
         [
             (
                 each.agent or "(unnamed)",
@@ -280,9 +328,9 @@ def _coverage(run: Run) -> str:
                 f"{each.reported}",
                 f"{each.share:.1%}",
                 _bars((each.share,), most),
-                "left out" if each.agent in run.left_out_agents else "",
+                "left out" if each.agent in left_out else "",
             )
-            for each in run.agents
+            for each in sorted(found, key=lambda each: -each.packets)
         ],
         (1, 2, 3),
     )
@@ -314,7 +362,7 @@ def _slices(found: Sequence[figures.Slice]) -> str:
                 f"{each.after:.4f}",
                 f"{each.after - each.before:+.4f}",
             )
-            for each in found
+            for each in sorted(found, key=lambda each: -each.sessions)
         ],
         (1, 2, 3, 4),
     )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sidecar.domain import Floats, Segment
 from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE
 from sidecar.weights import Weights, contributions
-from training.dataset import SEGMENTS, Dataset
-from training.held_out import ndcg_by_session
+from training.dataset import SEGMENTS, Dataset, Ints
+from training.held_out import ndcg_by_packet
 from training.model import Model
 from training.movement import Candidates
 
@@ -69,7 +69,7 @@ def use_by_value(dataset: Dataset) -> dict[str, list[Share]]:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """nDCG@K of held-out sessions before and after, for one agent or namespace."""
+    """nDCG@K of held-out sessions before and after, for one agent, namespace or kind."""
 
     name: str
     sessions: int
@@ -78,21 +78,43 @@ class Slice:
 
 
 def slices(
-    dataset: Dataset,
-    scores: tuple[Floats, Floats],
-    held_out: NDArray[np.bool_],
-    names: Sequence[str],
-    k: int,
+    dataset: Dataset, scores: tuple[Floats, Floats], held_out: NDArray[np.bool_], names: Sequence[str], k: int
 ) -> list[Slice]:
-    """By a name of each packet (its agent, its namespace), those that have held-out sessions."""
-    of_packet = np.array(names, dtype=object).astype(str)
+    """By a name of each packet (its agent, its namespace), those that have held-out sessions; the mean over the
+    sessions of each."""
+    (packet, before), (_, after) = (ndcg_by_packet(dataset, each, held_out[dataset.packet], k) for each in scores)
+    known, of_packet = np.unique(np.array(names, dtype=object).astype(str)[packet], return_inverse=True)
+    return _by_session(dataset, packet, of_packet, (before, after), known.tolist())
+
+
+def slices_by_kind(dataset: Dataset, scores: tuple[Floats, Floats], held_out: NDArray[np.bool_], k: int) -> list[Slice]:
+    """By kind, among the memories of that kind alone."""
     found = []
-    for name in sorted(set(names)):
-        mine = held_out & (of_packet == name)
-        old, new = (ndcg_by_session(dataset, each, mine, k) for each in scores)
-        if len(old.value):
-            found.append(Slice(name, len(old.value), float(old.value.mean()), float(new.value.mean())))
+    for code, kind in enumerate(dataset.kinds):
+        chosen = held_out[dataset.packet] & (dataset.kind == code)
+        (packet, before), (_, after) = (ndcg_by_packet(dataset, each, chosen, k) for each in scores)
+        of_packet = np.zeros(len(packet), np.int64)
+        found += _by_session(dataset, packet, of_packet, (before, after), [kind or "not logged"])
     return found
+
+
+def _by_session(
+    dataset: Dataset,
+    packet: Ints,
+    group: NDArray[np.int64],
+    values: tuple[Floats, Floats],
+    names: Sequence[str],
+) -> list[Slice]:
+    if not len(packet):
+        return []
+    pairs, of_packet = np.unique(np.stack([group, dataset.packets.session[packet]]), axis=1, return_inverse=True)
+    of_packet = of_packet.ravel()
+    packets = np.bincount(of_packet)
+    sessions = np.bincount(pairs[0], minlength=len(names))
+    before, after = (
+        np.bincount(pairs[0], np.bincount(of_packet, each) / packets, len(names)) / sessions for each in values
+    )
+    return [Slice(*each) for each in zip(names, sessions.tolist(), before.tolist(), after.tolist(), strict=True)]
 
 
 def contribution_shares(dataset: Dataset, weights: Weights) -> dict[str, float]:

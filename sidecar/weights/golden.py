@@ -79,7 +79,7 @@ def _inputs(weights: Weights, chance: random.Random) -> Iterable[Row]:
     for index in range(d):
         yield _row([float(index == other) for other in range(d)])
     for index, curve in enumerate(weights.curves):
-        steps = [] if curve is None else curve.thresholds.tolist()[:: max(1, len(curve.thresholds) // _MOST_AT_STEPS)]
+        steps = [] if curve is None else curve.thresholds[:: -(-len(curve.thresholds) // _MOST_AT_STEPS)].tolist()
         for step, other in itertools.product(steps, (-1.0, None, 2.0)):
             at = step if other is None else math.nextafter(step, other)
             yield _row([min(max(at, 0.0), 1.0) * (index == other_index) for other_index in range(d)])

@@ -3,20 +3,27 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sidecar.features import FEATURE_NAMES
 from sidecar.weights import make_weights
+from sidecar.weights.archive import MAX_BYTES
 from tests.training.made import Agent, Truth, make_dataset
 from training import report_figures as figures
 from training.artifact_files import others_of
+from training.gates import GateSettings
+from training.held_out import ndcg_by_session
+from training.html_report import _line
 from training.model import Model
 from training.run import Run, TrainSettings, train
 
 TRUTH = {"semantic": 0.4, "lexical": 0.3, "subject": 0.3, "handles": 0.0}
+START_NAMES = ("semantic", "lexical", "subject", "handles")
 START = make_weights("start", {"semantic": 0.2, "lexical": 0.2, "subject": 0.2, "handles": 0.4})
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 
@@ -37,6 +44,53 @@ def made(run: Run) -> str:
 @pytest.fixture(scope="module")
 def page(run: Run) -> str:
     return made(run)
+
+
+@pytest.fixture(scope="module")
+def curves() -> Run:
+    """A preview of curves."""
+    dataset = make_dataset(Truth(TRUTH, pool=4), sessions=150, seed=2)
+    return train(dataset, Model(START), TrainSettings(form="curves", preview=True))
+
+
+def pictures(page: str, title: str) -> dict[str, list[list[tuple[float, float]]]]:
+    """The lines of each picture of a section, by the picture's name."""
+    section = page.split(f'<section aria-label="{title}">')[1].split("</section>")[0]
+    return {
+        name: [
+            [(float(x), float(y)) for x, y in (point.split(",") for point in line.split(" "))]
+            for line in re.findall(r'points="([^"]+)"', drawn)
+        ]
+        for name, drawn in re.findall(r'<svg role="img" aria-label="([a-z_]+)"(.*?)</svg>', section)
+    }
+
+
+def test_every_curve_is_drawn_step_by_step(curves: Run) -> None:
+    """Beside the line that it takes the place of: a corner on each side of every threshold, none that falls."""
+    assert curves.trained is not None
+    found = pictures(made(curves), "Curves")
+    served = {name: curve for name, curve in zip(FEATURE_NAMES, curves.trained.new.common.curves, strict=True) if curve}
+    assert set(served) == set(found) - {name for name in START_NAMES if name not in served}
+    for name, curve in served.items():
+        before, after = found[name]
+        assert before[0][0] == after[0][0] == 10
+        assert before[-1][0] == after[-1][0] == 210
+        assert len(after) == 2 * len(curve.thresholds) + 2
+        assert [x for x, _ in after[1:-1:2]] == pytest.approx(10 + 200 * curve.thresholds, abs=0.05)
+        heights = [70 - y for _, y in after]
+        assert heights == sorted(heights)
+        assert heights[0] == 0.0
+
+
+def test_a_line_bends_at_its_cap(page: str) -> None:
+    """Weights are lines from 0, which end at what they add for a value of 1."""
+    found = pictures(page, "Contributions")
+    assert set(found) == set(TRUTH)
+    before, after = found["handles"]
+    assert len(before) == len(after) == 2
+    assert before[-1][1] < after[-1][1]  # the weight falls, so the picture's line ends lower down
+    capped = make_weights("capped", {"semantic": 1.0}, caps={"semantic": 0.25})
+    assert _line(capped, FEATURE_NAMES.index("semantic")) == [(0.0, 0.0), (0.25, 0.25), (1.0, 0.25)]
 
 
 class Tags(HTMLParser):
@@ -87,10 +141,12 @@ def test_it_has_what_a_person_wants_to_see(page: str) -> None:
         "Use by place",
         "Use by value of each feature",
         "Reports by agent",
+        "Reports by surface",
         "Propensities",
         "Use by kind",
         "nDCG@10 of held-out sessions, by agent",
         "nDCG@10 of held-out sessions, by namespace",
+        "nDCG@10 of held-out sessions, by kind",
         "The memories that move most",
         "What would have been served differently",
     ]
@@ -142,6 +198,44 @@ def test_nothing_moves_between_the_same_weights(run: Run) -> None:
     assert (moved.movers, moved.exchanges, moved.changed) == ([], [], 0)
 
 
+def test_a_slice_is_what_its_packets_alone_would_give(run: Run) -> None:
+    """By agent and by namespace: nDCG by session of these packets and no others; by kind, of one kind all."""
+    trained = run.trained
+    assert trained is not None
+    logged, held_out = trained.logged, trained.split.held_out
+    scores = trained.old.served_scores(logged), trained.new.served_scores(trained.dataset)
+    agents = np.array(logged.packets.agent, dtype=object).astype(str)
+    found = figures.slices(logged, scores, held_out, logged.packets.agent, 10)
+    assert [each.name for each in found] == sorted(set(agents))
+    for each in found:
+        alone = ndcg_by_session(logged, scores[1], held_out & (agents == each.name), 10)
+        assert each.sessions == len(alone.value)
+        assert each.after == pytest.approx(alone.value.mean())
+    (of_kind,) = figures.slices_by_kind(logged, scores, held_out, 10)
+    assert of_kind.before == pytest.approx(trained.held_out.old)
+    (of_namespace,) = figures.slices(logged, scores, held_out, logged.packets.namespace, 10)
+    assert of_namespace.after == pytest.approx(trained.held_out.new)
+
+
+def test_thousands_of_agents_and_namespaces_leave_the_model_small(run: Run) -> None:
+    """With 1,500 of each, all with long names: tables end after 200 rows and count the rest, and everything that is
+    for people takes less than a quarter of what a model may have."""
+    agents = tuple(Agent(f"{n:04}" + "a" * 250, 0.9, 1.0) for n in range(1_500))
+    dataset = make_dataset(Truth(TRUTH, agents=agents, pool=2), sessions=1_500, seed=3)
+    namespaces = tuple(f"{n % 1_500:04}" + "&" * 250 for n in range(len(dataset.packets)))
+    packets = replace(dataset.packets, namespace=namespaces, surface=dataset.packets.agent)
+    silent = GateSettings(least_agent_report_share=0.05)
+    settings = TrainSettings(gates=silent, own_namespaces=False)
+    found = train(replace(dataset, packets=packets), Model(START), settings)
+    assert found.trained is not None
+    files = others_of(found, found.trained, "linear-0123456789ab")
+    assert sum(map(len, files.values())) < MAX_BYTES / 4
+    page = files["report.html"].decode()
+    assert len(re.findall(r"<p>And [\d,]+ more\.</p>", page)) == 4
+    assert len(found.left_out_agents) > 50
+    assert re.search(r"and \d+ more", files["model_card.md"].decode())
+
+
 def test_wrong_propensities_are_told() -> None:
     """Of draws whose sum of 1/pi is not the pool's size."""
     right = figures.Propensities(100, 10.1, 10.0, 0.1)
@@ -153,10 +247,13 @@ def test_wrong_propensities_are_told() -> None:
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed here; CI installs one")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_shows_it(page: str, scheme: str, tmp_path: Any, browse: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("form", ["run", "curves"])
+def test_a_browser_shows_it(
+    form: str, scheme: str, tmp_path: Any, browse: Callable[..., Any], request: pytest.FixtureRequest
+) -> None:
     """In Chromium: no request, no error, every text has a contrast of 4.5 to the page (WCAG 2, level AA), and at the
     width of a phone nothing is cut off."""
-    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    (tmp_path / "report.html").write_text(made(request.getfixturevalue(form)), encoding="utf-8")
     found = browse(tmp_path / "report.html", scheme)
     assert found["requests"] == []
     assert found["errors"] == []

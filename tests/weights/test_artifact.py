@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sidecar.errors import ModelRefusedError
+from sidecar.features import FEATURE_NAMES
 from sidecar.weights.archive import MAX_BYTES
 from sidecar.weights.artifact import json_bytes, read_artifact, version_of
 from tests.weights.making import CURVES, LINEAR, PROVENANCE, make_artifact
@@ -31,6 +32,23 @@ def test_an_artifact_reads_back_as_it_was_written(tmp_path: Path, table: dict[st
     assert made.weights.version == made.version
     assert made.version.startswith(made.form + "-")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.tar"]
+
+
+def test_the_largest_ranker_fits(tmp_path: Path) -> None:
+    """200 trees of seven thresholds each, all different: with half of all bytes to spare for what people read."""
+    count = 200 * 7 // len(FEATURE_NAMES)
+    curves = {
+        name: {
+            "thresholds": [(i + 0.3) / (count + n / 7) for i in range(count)],
+            "values": [i / (count + 1 / 3) / len(FEATURE_NAMES) for i in range(count + 1)],
+        }
+        for n, name in enumerate(FEATURE_NAMES)
+    }
+    made = make_artifact(tmp_path / "model", {**CURVES, "curves": curves})
+    assert sum(map(len, made.files.values())) < MAX_BYTES / 2
+    steps = {"thresholds": [(i + 0.3) / 1_400 for i in range(1_400)], "values": [i / 1_401 for i in range(1_401)]}
+    one = {"lexical": steps}
+    assert sum(map(len, make_artifact(tmp_path / "one", {**CURVES, "curves": one}).files.values())) < MAX_BYTES / 2
 
 
 def test_the_same_model_makes_the_same_bytes(tmp_path: Path) -> None:
