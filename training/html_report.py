@@ -15,7 +15,7 @@ from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance
 from training import report_figures as figures
 from training.gates import Coverage, coverage
-from training.run import Run, Trained
+from training.run import MOST_OWN, Run, Trained
 
 BAR = 220
 """Width of a full bar, in pixels."""
@@ -251,10 +251,19 @@ def _namespaces(trained: Trained) -> str:
         return "<p>No namespace was fitted on its own.</p>"
     differing = sum(each.differs for each in found)
     return (
-        f"<p>{differing} of {len(found)} namespaces differ, and are served by weights of their own; each is drawn to "
-        "the common ones as far as its data do not carry it.</p>"
+        f"<p>{differing:,} of {len(found):,} namespaces differ. They are served by weights of their own (at most the "
+        f"{MOST_OWN:,} with the most sessions), each drawn to the common ones as far as its data do not carry it. The "
+        "error is the largest standard error of its weights.</p>"
         + _table(
-            ("namespace", "differs", "sum of moves", "carried by its data", "sessions", "from the common weights"),
+            (
+                "namespace",
+                "differs",
+                "sum of moves",
+                "carried by its data",
+                "sessions",
+                "error",
+                "from the common weights",
+            ),
             [
                 (
                     each.namespace,
@@ -262,11 +271,12 @@ def _namespaces(trained: Trained) -> str:
                     f"{each.difference:.3f}",
                     f"{each.share:.0%}",
                     str(each.sessions),
+                    f"{np.nanmax(each.standard_errors):.3f}" if np.isfinite(each.standard_errors).any() else "",
                     _apart(trained, each.namespace),
                 )
                 for each in sorted(found, key=lambda each: (-each.difference, each.namespace))
             ],
-            (2, 3, 4),
+            (2, 3, 4, 5),
         )
     )
 

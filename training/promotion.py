@@ -12,12 +12,13 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from sidecar.domain import Floats
 from training.dataset import Dataset
 from training.gates import Gate, GateSettings
 from training.held_out import Difference, Shown, bootstrap, ndcg_by_session
-from training.off_policy import OffPolicy
+from training.off_policy import MIN_SESSIONS, OffPolicy
 from training.time_folds import Fold
 
 
@@ -86,6 +87,43 @@ def ndcg_gates(found: HeldOut, settings: GateSettings) -> list[Gate]:
             f"A person may promote where the lower bound is above {-settings.non_inferiority:g} and the mean above 0.",
         ),
     ]
+
+
+def namespace_gates(
+    dataset: Dataset, old_scores: Floats, new_scores: Floats, held_out: NDArray[np.bool_], settings: GateSettings
+) -> list[Gate]:
+    """Whether a namespace surely ranks worse than with what serves it now, whatever all together gain. Judged are those
+    with MIN_SESSIONS held-out sessions, by one-sided bounds (Student's t) that all hold at once (Bonferroni). No gate
+    for one namespace alone, which the nDCG gates have judged."""
+    if len(set(dataset.packets.namespace)) < 2:
+        return []
+    old, new = (ndcg_by_session(dataset, scores, held_out, settings.top_k) for scores in (old_scores, new_scores))
+    apart = new.value - old.value
+    first = np.unique(dataset.packets.session, return_index=True)[1]
+    names, of_session = np.unique(
+        np.array(dataset.packets.namespace, dtype=object).astype(str)[first[old.session]], return_inverse=True
+    )
+    count = np.bincount(of_session, minlength=len(names))
+    judged = np.flatnonzero(count >= MIN_SESSIONS)
+    if not len(judged):
+        words = f"No namespace has {MIN_SESSIONS} held-out sessions: none is judged on its own."
+        return [Gate("namespaces", None, 0.0, None, words)]
+    highest = np.empty(len(judged))
+    for place, number in enumerate(judged.tolist()):
+        mine = apart[of_session == number]
+        reach = student.ppf(1.0 - (1.0 - settings.confidence) / len(judged), len(mine) - 1)
+        highest[place] = mine.mean() + reach * mine.std(ddof=1) / np.sqrt(len(mine))
+    worst = int(highest.argmin())
+    name, value = str(names[judged[worst]]), float(highest[worst])
+    passed = value >= 0.0
+    words = f"Of {len(judged)} namespaces with {MIN_SESSIONS} held-out sessions or more none surely ranks worse."
+    if not passed:
+        words = (
+            f"In {(highest < 0.0).sum()} of {len(judged)} namespaces nDCG@{settings.top_k} surely falls, most in "
+            f"{name!r}: at best by {value:+.4f}. Its need is another one: give it weights of its own (--namespace), or "
+            "train without it."
+        )
+    return [Gate("namespaces", value, 0.0, passed, words)]
 
 
 def curve_gates(sessions: int, folds: Sequence[Fold], settings: GateSettings) -> list[Gate]:

@@ -43,6 +43,7 @@ from training.promotion import (
     compare,
     curve_gates,
     decide,
+    namespace_gates,
     ndcg_gates,
     off_policy_gates,
     starvation_gates,
@@ -50,6 +51,8 @@ from training.promotion import (
 from training.reserved_draws import reserved_draws
 from training.time_folds import Fold, time_folds
 
+MOST_OWN = 1_000
+"""Namespaces that one run gives weights of their own, those with the most sessions: a model fits into one message."""
 FITTED = "fitted"
 """The version of weights before their files have given them one."""
 
@@ -256,7 +259,8 @@ def _moved(
 ) -> tuple[Model, dict[str, Movement]]:
     """The new weights of all, each as far from what serves there now as the caps allow."""
     wanted: dict[str, Floats] = {settings.namespace: fit.weights}
-    wanted |= {each.namespace: each.weights for each in found.found if each.differs}
+    differing = sorted((each for each in found.found if each.differs), key=lambda each: -each.sessions)
+    wanted |= {each.namespace: each.weights for each in differing[:MOST_OWN]}
     names = np.array(namespaces, dtype=object).astype(str)
     own: dict[str, Floats] = {}
     movements: dict[str, Movement] = {}
@@ -292,27 +296,23 @@ def _judged(
 ) -> Run:
     settings = run.settings
     progress("comparison", 0, 3)
-    held_out = compare(
-        logged,
-        old.served_scores(logged),
-        new.served_scores(aged),
-        kept & split.held_out,
-        settings.gates,
-        settings.seed,
-    )
+    scores = old.served_scores(logged), new.served_scores(aged)
+    judged = kept & split.held_out
+    held_out = compare(logged, *scores, judged, settings.gates, settings.seed)
     progress("comparison", 1, 3)
     namespaces = logged.packets.namespace
     before, after = Candidates.of(logged), Candidates.of(aged)
     shown_before = shown_by(before, old.candidate_scores(before, namespaces), settings.gates.top_k)
     shown_after = shown_by(after, new.candidate_scores(after, namespaces), settings.gates.top_k)
     progress("comparison", 2, 3)
-    off_policy = _off_policy(aged, new, kept & split.held_out)
+    off_policy = _off_policy(aged, new, judged)
     progress("comparison", 3, 3)
     fit, half_lives, positions, found, movements, folds = parts
     replaces_linear = new.common.form == "curves" and old.common.form == "linear"
     sessions = fit.sessions + held_out.difference.sessions
     promote = [
         *ndcg_gates(held_out, settings.gates),
+        *namespace_gates(logged, *scores, judged, settings.gates),
         *(curve_gates(sessions, folds, settings.gates) if replaces_linear else ()),
         *off_policy_gates(off_policy),
         *starvation_gates(shown_before, shown_after, settings.gates),

@@ -20,6 +20,8 @@ from sidecar.weights.linear import Weights, contributions
 LEAST_ROWS = 32
 _RANDOM_ROWS = 32
 _OF_A_NAMESPACE = 4
+_MANY_NAMESPACES = 200
+"""From more on, one row for each."""
 _MOST_AT_STEPS = 64
 
 Row = dict[str, Any]
@@ -31,8 +33,9 @@ def golden_rows(weights: Weights, namespaces: Mapping[str, Weights], seed: int) 
     chance = random.Random(seed)
     inputs = list(_inputs(weights, chance))
     rows = [_scored(row, weights) for row in inputs]
+    of_each = _OF_A_NAMESPACE if len(namespaces) <= _MANY_NAMESPACES else 1
     for namespace in sorted(namespaces):
-        picked = [_random(chance) for _ in range(_OF_A_NAMESPACE)]
+        picked = [_random(chance) for _ in range(of_each)]
         rows += [{"namespace": namespace} | _scored(row, namespaces[namespace]) for row in picked]
     return rows
 

@@ -34,6 +34,7 @@ from training.promotion import (
     Promotion,
     compare,
     decide,
+    namespace_gates,
     ndcg_gates,
     off_policy_gates,
     starvation_gates,
@@ -202,6 +203,38 @@ def test_a_person_may_promote_what_surely_does_not_fall() -> None:
     assert "sessions on" in gates[0].words
     assert decide([], ndcg_gates(HeldOut(0.5, 0.49, replace(difference, mean=-0.001)), SETTINGS)) is Promotion.REFUSED
     assert decide([Gate("x", 0.0, 1.0, False, "no.")], gates) is Promotion.REFUSED
+
+
+def test_no_namespace_is_sacrificed_to_the_others() -> None:
+    """Weights that serve most namespaces better and one surely worse are refused, with its name; none is judged by a
+    few sessions, and bounds hold for all at once."""
+    one, other = (make_dataset(replace(TRUTH, namespace="n"), sessions=400, seed=seed) for seed in (3, 4))
+    names = ("many", "few", "odd")
+    of_packet = np.array(names, dtype=object)[np.digitize(np.arange(400), [300, 320])]
+    dataset = replace(one, packets=replace(one.packets, namespace=tuple(of_packet)))
+    held_out = np.ones(400, bool)
+    before = served_scores(dataset, START)
+    odd = (of_packet == "odd")[dataset.packet]
+    truth = np.where(dataset.used > 0, 1.0, 0.0)
+    better = np.where(odd, -truth, truth)
+    (gate,) = namespace_gates(dataset, before, better, held_out, SETTINGS)
+    assert gate.passed is False
+    assert "In 1 of 2 namespaces" in gate.words
+    assert "'odd'" in gate.words
+    (fine,) = namespace_gates(dataset, before, np.where(odd, before, truth), held_out, SETTINGS)
+    assert fine.passed
+    few = np.isin(of_packet, ["few"])
+    (nobody,) = namespace_gates(dataset, before, better, few, SETTINGS)
+    assert nobody.passed is None
+    assert namespace_gates(other, served_scores(other, START), served_scores(other, START), held_out, SETTINGS) == []
+    # By chance alone hardly any of many namespaces is said to lose.
+    refused = 0
+    for seed in range(40):
+        dice = np.random.default_rng(seed)
+        tenth = replace(one, packets=replace(one.packets, namespace=tuple(f"n{i % 10}" for i in range(400))))
+        (gate,) = namespace_gates(tenth, dice.random(len(tenth)), dice.random(len(tenth)), held_out, SETTINGS)
+        refused += gate.passed is False
+    assert refused <= 7  # 99 % bound of 5 % in 40
 
 
 def test_starvation_must_not_get_worse() -> None:

@@ -17,6 +17,7 @@ from sidecar.features import FEATURE_NAMES
 from sidecar.weights.archive import MAX_BYTES
 from sidecar.weights.artifact import json_bytes, read_artifact, version_of
 from tests.weights.making import CURVES, LINEAR, PROVENANCE, make_artifact
+from training.run import MOST_OWN
 
 
 @pytest.mark.parametrize("table", [LINEAR, CURVES], ids=["linear", "curves"])
@@ -35,7 +36,8 @@ def test_an_artifact_reads_back_as_it_was_written(tmp_path: Path, table: dict[st
 
 
 def test_the_largest_ranker_fits(tmp_path: Path) -> None:
-    """200 trees of seven thresholds each, all different: with half of all bytes to spare for what people read."""
+    """200 trees of seven thresholds each, all different, or as many namespaces as one run gives weights of their own:
+    with half of all bytes to spare for what people read."""
     count = 200 * 7 // len(FEATURE_NAMES)
     curves = {
         name: {
@@ -46,6 +48,8 @@ def test_the_largest_ranker_fits(tmp_path: Path) -> None:
     }
     made = make_artifact(tmp_path / "model", {**CURVES, "curves": curves})
     assert sum(map(len, made.files.values())) < MAX_BYTES / 2
+    own = {f"{i:04}": {"features": dict.fromkeys(FEATURE_NAMES, 0.06)} for i in range(MOST_OWN)}
+    assert sum(map(len, make_artifact(tmp_path / "own", {**LINEAR, "namespaces": own}).files.values())) < MAX_BYTES / 2
     steps = {"thresholds": [(i + 0.3) / 1_400 for i in range(1_400)], "values": [i / 1_401 for i in range(1_401)]}
     one = {"lexical": steps}
     assert sum(map(len, make_artifact(tmp_path / "one", {**CURVES, "curves": one}).files.values())) < MAX_BYTES / 2
