@@ -12,23 +12,19 @@ request_id, so that one which did arrive counts once.
 from __future__ import annotations
 
 import datetime
-import json
-import os
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, Self, TypeVar, Unpack
-from urllib.parse import quote
+from typing import Any, Literal, Unpack
 
-import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from memoryranker import messages
-from memoryranker.errors import RankerRpcError, Violation, from_rpc_error
+from memoryranker.admin import AdminCalls
+from memoryranker.connection import default_address
+from memoryranker.errors import RankerRpcError, Violation
 from memoryranker.ingest import IngestRejection, IngestResult, ingest
 from memoryranker.messages import (
     FilterParts,
-    LoadOptions,
     MemoryFields,
     RankOptions,
     load_model_request,
@@ -36,16 +32,7 @@ from memoryranker.messages import (
     rank_request,
     rollback_model_request,
 )
-from memoryranker.v1 import (
-    admin_pb2,
-    admin_pb2_grpc,
-    feedback_pb2,
-    memory_pb2,
-    memory_pb2_grpc,
-    ranker_pb2,
-    ranker_pb2_grpc,
-    types_pb2,
-)
+from memoryranker.v1 import feedback_pb2, memory_pb2, ranker_pb2, types_pb2
 
 __all__ = [
     "Client",
@@ -63,58 +50,8 @@ __all__ = [
     "rollback_model_request",
 ]
 
-Response = TypeVar("Response")
 
-_LOADING_PAUSE = 0.1
-"""Seconds between two looks whether a server that is up has loaded its memories."""
-
-# Safe to send twice: reads, and what carries a request_id.
-_RETRIED = {
-    "RankerService": ("Rank", "ReportUse", "ReportOutput", "RateMemory", "GetPacket", "ExplainMiss"),
-    "MemoryService": (
-        "UpsertMemories",
-        "GetMemory",
-        "ListMemories",
-        "UpdateMemory",
-        "DeleteMemories",
-        "ListNamespaces",
-        "ScoreImportance",
-    ),
-    "AdminService": ("GetStatus", "Audit", "ListModels"),
-}
-_SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [
-                {"service": f"memoryranker.v1.{service}", "method": method}
-                for service, methods in _RETRIED.items()
-                for method in methods
-            ],
-            "retryPolicy": {
-                "maxAttempts": 5,
-                "initialBackoff": "0.05s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                # CANCELLED: what grpc makes of a call that crosses a stopping server's goodbye.
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ]
-}
-
-
-def default_address(environ: Mapping[str, str]) -> str:
-    """Where a server listens that was told nothing else, as the server itself works it out from its environment."""
-    if address := environ.get("MEMORY_RANKER_LISTEN"):
-        return address
-    folder = environ.get("XDG_RUNTIME_DIR") or environ.get("MEMORY_RANKER_DATA")
-    if not folder:
-        home = environ.get("XDG_DATA_HOME") or f"{environ.get('HOME') or os.path.expanduser('~')}/.local/share"
-        folder = f"{home}/memory-ranker"
-    return f"unix:{folder}/memory-ranker.sock"
-
-
-class Client:
+class Client(AdminCalls):
     """Calls one server over one channel. Safe to share between threads; not across a fork.
 
     `address` is unix:PATH or HOST:PORT; unset means MEMORY_RANKER_LISTEN, else the server's default socket. `timeout`
@@ -122,45 +59,6 @@ class Client:
     instead of failing at once. `max_message_bytes` must be raised where the server's was. Every method raises
     RankerRpcError when its call fails.
     """
-
-    def __init__(
-        self,
-        address: str | None = None,
-        *,
-        timeout: float = 5.0,
-        wait_for_ready: bool = False,
-        max_message_bytes: int = 4_194_304,
-    ) -> None:
-        self.address = address or default_address(os.environ)
-        self._timeout = timeout
-        self._wait_for_ready = wait_for_ready
-        self._channel = grpc.insecure_channel(
-            _target(self.address),
-            options=[
-                # A proxy for the web has no business between two processes of one machine.
-                ("grpc.enable_http_proxy", 0),
-                ("grpc.enable_retries", 1),
-                ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-                ("grpc.max_receive_message_length", max_message_bytes),
-                # A server of this machine that was restarted is back soon; the library's own pauses grow to minutes.
-                ("grpc.initial_reconnect_backoff_ms", 50),
-                ("grpc.min_reconnect_backoff_ms", 50),
-                ("grpc.max_reconnect_backoff_ms", 1000),
-            ],
-        )
-        self._ranker = ranker_pb2_grpc.RankerServiceStub(self._channel)
-        self._memory = memory_pb2_grpc.MemoryServiceStub(self._channel)
-        self._admin = admin_pb2_grpc.AdminServiceStub(self._channel)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the channel; calls under way are cancelled."""
-        self._channel.close()
 
     def rank(
         self, namespace: str, task: str = "", *, timeout: float | None = None, **options: Unpack[RankOptions]
@@ -424,139 +322,6 @@ class Client:
         )
         return self._call(self._memory.ScoreImportance, request, timeout)
 
-    def export_log(self, namespace: str, *, timeout: float | None = None) -> Iterator[bytes]:
-        """What is known of a namespace besides its memories: packets, reports, ratings and importances, as JSON Lines
-        in pieces of whole lines. `timeout` is for all of it."""
-        request = admin_pb2.ExportLogRequest(namespace=namespace)
-        try:
-            for piece in self._admin.ExportLog(request, timeout=timeout, wait_for_ready=self._wait_for_ready or None):
-                yield piece.chunk
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, self.address) from error
-
-    def import_log(self, namespace: str, chunk: bytes, *, timeout: float | None = None) -> admin_pb2.ImportLogResponse:
-        """Takes one piece of whole lines in that `export_log` gave, into any namespace. Rows that are there already
-        change nothing, so it is safe to do again."""
-        request = admin_pb2.ImportLogRequest(namespace=namespace, chunk=chunk)
-        return self._call(self._admin.ImportLog, iter([request]), timeout)
-
-    def status(self, namespace: str = "", *, timeout: float | None = None) -> admin_pb2.GetStatusResponse:
-        """How the server stands, and one namespace."""
-        return self._call(self._admin.GetStatus, admin_pb2.GetStatusRequest(namespace=namespace), timeout)
-
-    def backup(self, path: str, *, timeout: float | None = None) -> admin_pb2.BackupResponse:
-        """Has the server copy its store to the folder `path`, absolute, which must not exist or be empty. A copy that
-        is not made by the deadline is given up."""
-        return self._call(self._admin.Backup, admin_pb2.BackupRequest(path=path), timeout)
-
-    def reindex(
-        self, embedder: str = "", namespace: str = "", *, timeout: float | None = None
-    ) -> Iterator[admin_pb2.ReindexResponse]:
-        """Has every memory embedded again, and tells how far it is. Without `embedder` by the server's own, in place;
-        vectors of another serve once the server is started with it. `timeout` is for all of it."""
-        request = admin_pb2.ReindexRequest(namespace=namespace, embedder=embedder)
-        try:
-            yield from self._admin.Reindex(request, timeout=timeout, wait_for_ready=self._wait_for_ready or None)
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, self.address) from error
-
-    def audit(
-        self,
-        namespace: str = "",
-        *,
-        window: datetime.timedelta | None = None,
-        importance: bool = False,
-        timeout: float | None = None,
-    ) -> admin_pb2.AuditResponse:
-        """What is wrong with the feeding of a namespace, or of the whole store, and what to do; with `importance` also
-        how importances moved, and whether some memories get lower ones for equal use."""
-        request = admin_pb2.AuditRequest(namespace=namespace, importance=importance)
-        if window is not None:
-            request.window.FromTimedelta(window)
-        return self._call(self._admin.Audit, request, timeout)
-
-    def rescore(
-        self, namespace: str = "", *, apply: bool = False, timeout: float | None = None
-    ) -> admin_pb2.RescoreResponse:
-        """How importances move by what was used; written only with `apply`."""
-        return self._call(self._admin.Rescore, admin_pb2.RescoreRequest(namespace=namespace, apply=apply), timeout)
-
-    def restore_scores(self, run_id: str, *, timeout: float | None = None) -> admin_pb2.RestoreScoresResponse:
-        """Brings back the scores from before a rescore."""
-        return self._call(self._admin.RestoreScores, admin_pb2.RestoreScoresRequest(run_id=run_id), timeout)
-
-    def prune(
-        self,
-        namespace: str = "",
-        *,
-        older_than: datetime.timedelta | None = None,
-        max_bytes: int | None = None,
-        dry_run: bool = False,
-        timeout: float | None = None,
-    ) -> admin_pb2.PruneResponse:
-        """Removes old packets and their reports."""
-        request = admin_pb2.PruneRequest(namespace=namespace, max_bytes=max_bytes, dry_run=dry_run)
-        if older_than is not None:
-            request.older_than.FromTimedelta(older_than)
-        return self._call(self._admin.Prune, request, timeout)
-
-    def purge_namespace(self, namespace: str, *, timeout: float | None = None) -> admin_pb2.PurgeNamespaceResponse:
-        """Removes a namespace with everything in it."""
-        request = admin_pb2.PurgeNamespaceRequest(namespace=namespace, confirm_namespace=namespace)
-        return self._call(self._admin.PurgeNamespace, request, timeout)
-
-    def models(self, *, timeout: float | None = None) -> Iterator[admin_pb2.ListModelsResponse]:
-        """The models in the registry, newest first, page by page; the first page has the history of roles too."""
-        request = admin_pb2.ListModelsRequest()
-        while True:
-            page = self._call(self._admin.ListModels, request, timeout)
-            yield page
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
-
-    def model(self, version: str, *, timeout: float | None = None) -> admin_pb2.GetModelResponse:
-        """One model with its files as a tar archive."""
-        return self._call(self._admin.GetModel, admin_pb2.GetModelRequest(version=version), timeout)
-
-    def load_model(
-        self, path: str = "", *, timeout: float | None = None, **options: Unpack[LoadOptions]
-    ) -> admin_pb2.LoadModelResponse:
-        """Has a model verified and gives it a role: one of `path` (as the server sees it), `archive` (the bytes of a
-        tar archive) and `version` (of the registry)."""
-        return self._call(self._admin.LoadModel, load_model_request(path, **options), timeout)
-
-    def rollback_model(
-        self, version: str = "", *, reason: str = "", timeout: float | None = None
-    ) -> admin_pb2.RollbackModelResponse:
-        """Goes back to a version that has served, by default the one before."""
-        return self._call(self._admin.RollbackModel, rollback_model_request(version, reason), timeout)
-
-    def _call(
-        self,
-        method: grpc.UnaryUnaryMultiCallable[Any, Response] | grpc.StreamUnaryMultiCallable[Any, Response],
-        request: Any,
-        timeout: float | None,
-    ) -> Response:
-        end = time.monotonic() + (self._timeout if timeout is None else timeout)
-        while True:
-            try:
-                return method(request, timeout=end - time.monotonic(), wait_for_ready=self._wait_for_ready or None)
-            except grpc.RpcError as error:
-                refusal = from_rpc_error(error, self.address)
-                is_loading = self._wait_for_ready and refusal.reason == "NOT_READY"
-                if not is_loading or time.monotonic() + _LOADING_PAUSE > end:
-                    raise refusal from error
-            time.sleep(_LOADING_PAUSE)
-
 
 def _new_id() -> str:
     return uuid.uuid4().hex
-
-
-def _target(address: str) -> str:
-    """gRPC's own name for the address: a socket's path is part of a URI there."""
-    if not address.startswith("unix:"):
-        return address
-    path = os.path.abspath(os.path.expanduser(address.removeprefix("unix:").removeprefix("//")))
-    return f"unix:{quote(path)}"

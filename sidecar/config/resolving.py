@@ -1,0 +1,206 @@
+"""Where the value of each setting comes from: flag, else environment, else TOML file, else default; origins are kept.
+
+Unknown names are errors that suggest the nearest known one. Touches nothing but the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sidecar.config.rules import Rule, SaidBetterError
+from sidecar.config.settings import FIELDS, IMPORTANCE_WEIGHTS, TABLES, Settings
+from sidecar.errors import SettingsError
+
+ENVIRONMENT_PREFIX = "MEMORY_RANKER_"
+FILE_VARIABLE = "MEMORY_RANKER_CONFIG"
+WEIGHTS_KEYS = ("features", "caps", "use_family_cap", "half_life_days")
+"""What a [weights.NAME] table may hold."""
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings, and for each name in FIELDS where its value came from, in words."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    def as_json(self) -> str:
+        """All settings with value, unit and origin, as JSON."""
+        rows = {
+            name: {
+                "value": _plain(getattr(self.settings, name)),
+                "unit": each.metadata["unit"],
+                "origin": self.origins[name],
+            }
+            for name, each in FIELDS.items()
+        }
+        tables = {name: getattr(self.settings, name) for name in TABLES}
+        return json.dumps({**rows, **tables}, indent=2, ensure_ascii=False)
+
+    def as_text(self) -> str:
+        """All settings as lines of TOML, with the origin of each behind it."""
+        lines = [f"{name} = {json.dumps(_plain(getattr(self.settings, name)), ensure_ascii=False)}" for name in FIELDS]
+        width = max(map(len, lines))
+        lines = [f"{line:<{width}}  # {self.origins[name]}" for line, name in zip(lines, FIELDS, strict=True)]
+        tables = [f"weights.{name}" for name in self.settings.presets]
+        tables += [f"importance.{name}" for name in self.settings.importance_domains]
+        tables += ["importance_namespaces"] if self.settings.importance_namespaces else []
+        return "\n".join([*lines, *(f"# and [{name}]" for name in tables)])
+
+
+def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | None = None) -> Resolved:
+    """Settles every setting. A flag that is None was not given.
+
+    `file` is the settings file; None means MEMORY_RANKER_CONFIG, else memory-ranker/config.toml below the user's
+    configuration folder if it is there. Raises SettingsError, which names setting, value, origin and limit.
+    """
+    path, is_named = _file_path(environ, file)
+    from_file, tables = _read_file(path, is_named)
+    given: dict[str, tuple[Any, str]] = {}
+    for name, value in from_file.items():
+        given[name] = (value, f"file {path}")
+    for name, (value, variable) in _read_environment(environ).items():
+        given[name] = (value, f"environment {variable}")
+    for name, value in flags.items():
+        if name not in FIELDS:
+            raise SettingsError(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
+        if value is not None:
+            given[name] = (value, f"flag --{name.replace('_', '-')}")
+    values = {name: _parse(name, value, origin) for name, (value, origin) in given.items()}
+    origins = {name: given[name][1] if name in given else "default" for name in FIELDS}
+    if "data" not in values:
+        values["data"] = _parse("data", _default_data(environ), "default")
+    if "listen" not in values:
+        values["listen"] = _parse(
+            "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
+        )
+    settings = Settings(**values, **tables)
+    _check_importance(settings)
+    return Resolved(settings, origins)
+
+
+def _check_importance(settings: Settings) -> None:
+    """The weights of the five signals sum to 1, and there is room between floor and cap."""
+    weights = {name: getattr(settings, name) for name in IMPORTANCE_WEIGHTS}
+    if abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
+        shown = ", ".join(f"{name} {value:g}" for name, value in weights.items())
+        raise SettingsError(
+            f"{shown}: they sum to {sum(weights.values()):.6g} and must sum to 1; change the others too"
+        )
+    if not settings.min_importance < settings.max_importance:
+        raise SettingsError(
+            f"min_importance is {settings.min_importance:g} and must be below max_importance, which is "
+            f"{settings.max_importance:g}"
+        )
+
+
+def _default_data(environ: Mapping[str, str]) -> str:
+    """The folder of the store when none is set. SettingsError if the user has no home folder."""
+    home = environ.get("XDG_DATA_HOME") or (environ.get("HOME") and f"{environ['HOME']}/.local/share")
+    if not home:
+        raise SettingsError("data: neither XDG_DATA_HOME nor HOME is set; name the store's folder, as --data FOLDER")
+    return f"{home}/memory-ranker"
+
+
+def _runtime_folder(environ: Mapping[str, str], data: Path) -> str:
+    return environ.get("XDG_RUNTIME_DIR") or str(data)
+
+
+def _file_path(environ: Mapping[str, str], file: Path | None) -> tuple[Path | None, bool]:
+    """The settings file and whether somebody named it (one that is named must exist)."""
+    if file is not None:
+        return file, True
+    if named := environ.get(FILE_VARIABLE):
+        return Path(named), True
+    home = environ.get("XDG_CONFIG_HOME") or (environ.get("HOME") and f"{environ['HOME']}/.config")
+    return (Path(home) / "memory-ranker" / "config.toml" if home else None), False
+
+
+def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a file, and its tables by the names of TABLES."""
+    if path is None or (not is_named and not path.is_file()):
+        return {}, {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
+    presets: dict[str, Mapping[str, Any]] = {}
+    if isinstance(table.get("weights"), dict):
+        presets = table.pop("weights")
+        if "active" in presets:
+            table["weights"] = presets.pop("active")
+        for name, preset in presets.items():
+            _check_shape(path, name, preset)
+    tables: dict[str, Any] = {"presets": presets}
+    for key, field_name in (("importance", "importance_domains"), ("importance_namespaces", "importance_namespaces")):
+        if not isinstance(found := table.pop(key, {}), dict):
+            raise SettingsError(f"{key} in {path} is not a table: see docs/importance.md")
+        tables[field_name] = found
+    for name in table:
+        if name not in FIELDS:
+            raise SettingsError(f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}")
+    return table, tables
+
+
+def _check_shape(path: Path, name: str, preset: Any) -> None:
+    """Refuses weights that are not written as weights are; what their numbers may be is the weights' own matter."""
+    if not isinstance(preset, dict):
+        raise SettingsError(
+            f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
+        )
+    for key, value in preset.items():
+        at = f"weights.{name}.{key}"
+        if key not in WEIGHTS_KEYS:
+            raise SettingsError(f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}")
+        numbers = [value] if key == "use_family_cap" else value.values() if isinstance(value, dict) else [None]
+        if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
+            raise SettingsError(
+                f"{at} in {path} is {value!r}: it must be "
+                f"{'a number' if key == 'use_family_cap' else 'a table of numbers, as {lexical = 0.5}'}"
+            )
+
+
+def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Value and variable by the setting's name; a variable with the prefix goes before one without."""
+    known = {ENVIRONMENT_PREFIX + name.upper(): name for name in FIELDS}
+    given = {
+        name: (environ[name.upper()], name.upper())
+        for name, each in FIELDS.items()
+        if each.metadata.get("bare_variable") and name.upper() in environ
+    }
+    for variable, value in environ.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable == FILE_VARIABLE:
+            continue
+        if variable not in known:
+            raise SettingsError(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
+        given[known[variable]] = (value, variable)
+    return given
+
+
+def _parse(name: str, value: Any, origin: str) -> Any:
+    rule: Rule = FIELDS[name].metadata["rule"]
+    try:
+        return rule.parse(value)
+    except SaidBetterError as error:
+        words = str(error)
+    except (ValueError, RuntimeError):
+        words = rule.limit
+    raise SettingsError(f"{name} is {value!r} (from {origin}): it must be {words}", setting=name)
+
+
+def _nearest(name: str, known: Any) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]!r}?" if found else f"; known are {', '.join(known)}"
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,140 @@
+"""What a value of a setting may be: in words, and as a function that reads it. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOCKET_PATH_BYTES = 107
+"""The longest path that a Unix socket can be bound to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a setting may be: in words, and as a function that takes a TOML value or a text (of a flag or a variable),
+    and returns the value or raises ValueError."""
+
+    limit: str
+    parse: Callable[[Any], Any]
+
+
+class SaidBetterError(ValueError):
+    """Says what this value must be better than the rule's limit does."""
+
+
+def choice(*allowed: str) -> Rule:
+    """One of these texts."""
+
+    def parse(given: Any) -> str:
+        if given not in allowed:
+            raise ValueError
+        return str(given)
+
+    return Rule(f"one of {', '.join(allowed)}", parse)
+
+
+def whole(low: int, high: int) -> Rule:
+    """A whole number from `low` to `high`."""
+
+    def parse(given: Any) -> int:
+        value = int(given) if isinstance(given, str) else given
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise ValueError
+        return value
+
+    return Rule(f"a whole number from {low} to {high}", parse)
+
+
+def number(low: float, high: float) -> Rule:
+    """A number from `low` to `high`."""
+
+    def parse(given: Any) -> float:
+        if isinstance(given, bool) or not isinstance(given, str | int | float):
+            raise ValueError
+        value = float(given)
+        if not low <= value <= high:
+            raise ValueError
+        return value
+
+    return Rule(f"a number from {low:g} to {high:g}", parse)
+
+
+def _parse_text(given: Any) -> str:
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError
+    return given
+
+
+def _parse_folder(given: Any) -> Path:
+    path = given if isinstance(given, Path) else Path(_parse_text(given))
+    return Path(os.path.abspath(path.expanduser()))
+
+
+def _parse_names(given: Any) -> tuple[str, ...]:
+    parts = given.split(",") if isinstance(given, str) else given
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise ValueError
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _parse_listen(given: Any) -> str:
+    text = _parse_text(given)
+    if text.startswith("unix-abstract:"):
+        raise SaidBetterError("unix:PATH or HOST:PORT; an abstract socket has no file mode that guards it")
+    if text.startswith("unix:"):
+        path = os.path.abspath(Path(text.removeprefix("unix:").removeprefix("//")).expanduser())
+        size = len(os.fsencode(path))
+        if size > SOCKET_PATH_BYTES:
+            raise SaidBetterError(f"a socket path of at most {SOCKET_PATH_BYTES} bytes; {path} has {size}")
+        return f"unix:{path}"
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ValueError
+    if not _is_loopback(host):
+        raise SaidBetterError(
+            "an address of this machine alone (127.0.0.1, [::1], localhost or a Unix socket), because callers are not "
+            "asked who they are"
+        )
+    # A resolver may send "localhost" anywhere; the address cannot move.
+    host = "127.0.0.1" if host == "localhost" else host
+    return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
+
+
+def _parse_http(given: Any) -> str:
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else _parse_text(given)
+    if text == "off":
+        return text
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if colon else "127.0.0.1"
+    host = "127.0.0.1" if host == "localhost" else host
+    if not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ValueError
+    address = ipaddress.ip_address(host)
+    return f"[{address}]:{int(port)}" if address.version == 6 else f"{address}:{int(port)}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _parse_embedder(given: Any) -> str:
+    if not isinstance(given, str) or not re.fullmatch(r"wordllama|none|(?:onnx|model2vec):\S.*|client:\d+", given):
+        raise ValueError
+    return given
+
+
+TEXT = Rule("a text that is not empty", _parse_text)
+FOLDER = Rule("the path of a folder", _parse_folder)
+NAMES = Rule("a list of texts (in a flag or a variable: separated by commas)", _parse_names)
+EMBEDDER = Rule("wordllama, none, onnx:FOLDER, model2vec:FOLDER or client:DIMENSION", _parse_embedder)
+HTTP = Rule("off, PORT (of this machine alone), or ADDRESS:PORT (0.0.0.0:PORT for all who reach it)", _parse_http)
+LISTEN = Rule("unix:PATH, or HOST:PORT of this machine alone", _parse_listen)
