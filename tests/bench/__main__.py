@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.calls import measure_calls
+from tests.bench.forms import measure_forms
 from tests.bench.loads import measure_loads
 from tests.bench.rows import show
 from tests.bench.sizes import measure_sizes
@@ -55,6 +56,7 @@ def main() -> int:
             *measure_loads(400, bounds),
             *measure_start(5_000, 15.0, 800 * MIB),
             *measure_sizes((1_000, 5_000), 3, 20),
+            *measure_forms(2_000, 5, 20, 2.0),
             *(measure_peers((1_000,), 50) if peers else ()),
         ]
     else:
@@ -65,6 +67,7 @@ def main() -> int:
             *measure_loads(2_000, bounds),
             *measure_start(100_000, 0.5, 400 * MIB),
             *measure_sizes((1_000, 3_000, 10_000, 30_000, 100_000), 20, 100),
+            *measure_forms(10_000, 20, 100, 1.15),
             *(measure_peers((10_000, 100_000), 2_000) if peers else ()),
         ]
     show("")

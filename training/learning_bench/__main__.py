@@ -23,6 +23,8 @@ from pathlib import Path
 from sidecar.audit.datasets import read_dataset
 from sidecar.retrieval.embedders import DEFAULT_EMBEDDER, make_embedder
 from training.learning_bench.adapting import adapting, drift, only_one_kind, only_recent, ten_rounds
+from training.learning_bench.forms import SESSIONS as FORM_SESSIONS
+from training.learning_bench.forms import forms
 from training.learning_bench.promotions import promotions
 from training.learning_bench.recovery import chain, recovery
 from training.learning_bench.rows import Row, together
@@ -71,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "adapting": lambda: adapting(needs(), say),
         "drift": lambda: [] if short else drift(locomo()[0], only_recent(locomo()[0], "only-recent"), say),
         "rounds": lambda: ten_rounds(together(locomo()[:2], "two conversations"), 1 if short else 20, say),
+        "forms": lambda: [] if short else forms(locomo(), FORM_SESSIONS, say),
         "promotions": lambda: promotions(locomo(), 4 if short else 100, say),
         "coverage": lambda: coverage(100 if short else 2_000, say),
         "missing": lambda: missing(8_000 if short else 60_000, say),
