@@ -38,8 +38,9 @@ SHELL, PYTHON = (
     }
     for language in ("sh", "python")
 )
-RUN = [name for name in PAGES if (SHELL[name] or PYTHON[name]) and name not in ("cli.md", "clients.md")]
-"""Pages whose commands and Python run here; those of cli.md run in tests/cli, those of clients.md in tests/clients."""
+RUN = [name for name in PAGES if (SHELL[name] or PYTHON[name]) and name not in ("cli.md", "clients.md", "deploy.md")]
+"""Pages whose commands and Python run here; those of cli.md run in tests/cli, those of clients.md in tests/clients, and
+those of deploy.md are for other machines: tests/deploy has the files run that they name."""
 SENTENCES = [f"Service number {n} deploys on port {8000 + n} behind gate {n * n}." for n in range(1, 13)]
 FILES = {
     "answer.md": "Deployed to port 8001.",

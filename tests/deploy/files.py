@@ -107,9 +107,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def of_script(script: str) -> Iterator[list[str]]:
-    """The command lines of ours in a shell script."""
+    """The command lines of ours in a shell script, alone or after the `--` of another command."""
     for line in re.split(r"\n|&&|\|\||;|\bdo\b", script.replace("\\\n", " ")):
         words = shlex.split(line, comments=True)
-        places = [number for number, word in enumerate(words) if word.rpartition("/")[2] == "memory-ranker"]
-        if places and (places[0] == 0 or words[0] in ("docker", "kubectl", "sudo")):
-            yield words[places[0] + 1 :]
+        for before, word, place in zip(["--", *words], words, range(len(words)), strict=False):
+            if before == "--" and word.rpartition("/")[2] == "memory-ranker":
+                yield words[place + 1 :]
