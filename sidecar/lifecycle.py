@@ -23,8 +23,9 @@ from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.importance.later import LaterScoring
 from sidecar.importance.scorer import ImportanceScorer
-from sidecar.importance.settled import settled_importance
+from sidecar.importance.settled import identity_of, settled_importance
 from sidecar.models import Models
 from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
@@ -124,6 +125,7 @@ class Sidecar:
             )
             models.start()
             store.set_ranking(_ranking_identity(weights.identity_of(weights.at_work), settings))
+            store.set_importance(identity_of(importance))
             source = Stored(store.read, Hasher(store.salt), time.monotonic)
             store.forewarn(source.leave)
             identifying = (identity(embedder), settings.use_agent_session_cap)
@@ -151,7 +153,10 @@ class Sidecar:
                 embedder,
                 importance,
                 self._clock,
+                lambda: weights.active.half_life_days,
             )
+            if scorer.settings.enabled:
+                undo.callback(LaterScoring(scorer, store).close)
             facts = ServerFacts(
                 listen=server.listen,
                 embedder=f"{embedder.name}@{embedder.fingerprint}",

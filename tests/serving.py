@@ -49,6 +49,13 @@ def channel_to(listen: str) -> Iterator[grpc.Channel]:
         yield channel
 
 
+def wait_until_scored(client: Client, namespace: str) -> None:
+    """Returns when the server has worked out the importance of all that was written: of many memories it does so after
+    the write, and moves the score version with it."""
+    while client.status(namespace).namespace.unscored_count:
+        pass
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """A whole server in this process, and a client of it."""

@@ -32,8 +32,8 @@ _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "weights",
         {
             "metavar": "NAME|FILE|JSON",
-            "help": "A preset (default, smartctx, engine, ...), a .toml or .json file, or the JSON itself.  "
-            "[default: the active weights]",
+            "help": "A preset (default, smartctx, engine, importance, ...), a .toml or .json file, or the JSON "
+            "itself.  [default: the active weights]",
         },
     ),
     ("--model", "model", {"metavar": "VERSION", "help": "A learned model instead of weights."}),

@@ -26,10 +26,21 @@ def linear(view: View) -> Floats:
     return np.minimum(sessions(view) / SMARTCTX_FULL, 1.0)
 
 
+def to_most_used(view: View) -> Floats:
+    """The importance-scorer note's: log10(1 + sessions) / log10(1 + sessions of the namespace's most used memory); 0
+    for all where none was used."""
+    count = sessions(view)
+    most = float(count.max(where=view.columns.live, initial=0.0))
+    if not most:
+        return view.nothing
+    share: Floats = np.minimum(np.log1p(count) / np.log1p(most), 1.0)
+    return share
+
+
 FEATURE = Feature(
     name="frequency",
     source="distinct sessions that used it, log-scaled, full at 50",
-    values={"default": value, "smartctx": linear},
+    values={"default": value, "smartctx": linear, "importance": to_most_used},
     in_use_family=True,
     raw={"use_sessions": sessions},
 )

@@ -24,6 +24,7 @@ BASELINE = {
     "default": 0.5,
 }
 USE_SHARE = 0.4
+NOTE_CONTENT, NOTE_USER = 0.30, 0.25
 
 
 def marks_value(helpful: int, unhelpful: int) -> float:
@@ -43,6 +44,17 @@ def value(view: View) -> Floats:
     return _combined(view, view.columns.importance_use)
 
 
+def note(view: View) -> Floats:
+    """As the importance-scorer note weighs content and user, .30 and .25, of which together they have a share: the
+    user's word alone where there is one, else content with marks, else content alone. Use comes by other features."""
+    columns = view.columns
+    marked = columns.helpful + columns.unhelpful > 0
+    marks = (columns.helpful + 0.5) / (columns.helpful + columns.unhelpful + 1.0)
+    own = without_use(view)
+    with_marks = (NOTE_CONTENT * own + NOTE_USER * marks) / (NOTE_CONTENT + NOTE_USER)
+    return np.where(marked & np.isnan(columns.importance_override), with_marks, own)
+
+
 def without_use(view: View) -> Floats:
     """The combined score as if nothing were known of use: its part in task fit. Shape (n,)."""
     return _combined(view, np.full(len(view.columns), np.nan))
@@ -57,7 +69,7 @@ def _combined(view: View, use: Floats) -> Floats:
 FEATURE = Feature(
     name="importance",
     source="its own worth: content, use and the user's word, which wins",
-    values={"default": value},
+    values={"default": value, "importance": note},
     without_use=without_use,
     raw={"importance_without_use": without_use},
 )

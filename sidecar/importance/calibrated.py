@@ -16,6 +16,7 @@ from sidecar.retrieval.snapshot import Snapshot
 MOST_RATED = 200
 """Ratings that are gone by, the newest."""
 MOST_HELD = 1_000
+ROUGHLY = 0.1
 
 Values = Sequence[Mapping[str, float | None]]
 
@@ -34,15 +35,23 @@ class Calibrations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: dict[tuple[str, SignalWeights], tuple[bytes, OwnWeights]] = {}
+        self._held: dict[tuple[str, SignalWeights], tuple[bytes, int, OwnWeights]] = {}
 
     def of(
-        self, namespace: str, snapshot: Snapshot, common: SignalWeights, values: Callable[[Sequence[int]], Values]
+        self,
+        namespace: str,
+        snapshot: Snapshot,
+        common: SignalWeights,
+        values: Callable[[Sequence[int]], Values],
+        *,
+        is_rough: bool = False,
     ) -> OwnWeights:
         """The weights that hold in a namespace, `common` shifted by its user's ratings. `values` gives signals and
-        parts by name for rated rows."""
+        parts by name for rated rows. With `is_rough` those from before are good while ratings grow by less than
+        ROUGHLY, for memories that are written one after the other and rated."""
         override = snapshot.columns.importance_override
-        rated = np.flatnonzero(snapshot.columns.live & ~np.isnan(override))[-MOST_RATED:]
+        all_rated = np.flatnonzero(snapshot.columns.live & ~np.isnan(override))
+        rated = all_rated[-MOST_RATED:]
         if len(rated) < FEWEST_RATED:
             return OwnWeights(common, PARTS)
         # The texts are named by the memories' keys and times of change: the weights hold for them alone.
@@ -50,13 +59,15 @@ class Calibrations:
         sign = b"".join(part.tobytes() for part in parts)
         with self._lock:
             known = self._held.get((namespace, common))
-        if known is not None and known[0] == sign:
-            return known[1]
+        if known is not None and (
+            known[0] == sign or (is_rough and abs(len(all_rated) - known[1]) < ROUGHLY * known[1])
+        ):
+            return known[2]
         made = _calibrated(common, override[rated].tolist(), values(rated.tolist()))
         with self._lock:
             while len(self._held) >= MOST_HELD:
                 self._held.pop(next(iter(self._held)))
-            self._held[namespace, common] = (sign, made)
+            self._held[namespace, common] = (sign, len(all_rated), made)
         return made
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.domain import DAY, Memory
-from sidecar.importance.claims import disagree
+from sidecar.importance.claims import PiecesOf, disagree, read_pieces
 from sidecar.importance.content import level
 from sidecar.importance.scoring import Adjustment
 
@@ -63,9 +63,15 @@ class Neighbourhood:
         return found
 
 
-def look_around(memory: Memory, neighbours: Sequence[Neighbour], *, has_others: bool) -> Neighbourhood:
+def look_around(
+    memory: Memory,
+    neighbours: Sequence[Neighbour],
+    *,
+    has_others: bool,
+    pieces_of: PiecesOf = read_pieces,
+) -> Neighbourhood:
     """Reads the neighbours, nearest first, of which none is the memory itself. `has_others` says whether the namespace
-    has any memory to compare with.
+    has any memory to compare with; `pieces_of` as `disagree` takes it.
 
     A memory is as new as what was learned before it leaves it: the first of two that say the same keeps its novelty. A
     neighbour that it contradicts does not make it less new.
@@ -76,7 +82,7 @@ def look_around(memory: Memory, neighbours: Sequence[Neighbour], *, has_others: 
     sessions = set()
     for each in neighbours:
         other = each.memory
-        if each.cosine >= CLAIM_FROM and disagree(memory, other):
+        if each.cosine >= CLAIM_FROM and disagree(memory, other, pieces_of):
             if other.create_time > memory.create_time:
                 contradicted.append(other.id)
             elif other.create_time < memory.create_time:
@@ -103,8 +109,9 @@ def look_around(memory: Memory, neighbours: Sequence[Neighbour], *, has_others: 
 
 
 def _is_earlier(other: Memory, memory: Memory) -> bool:
-    """True for what was there before: learned earlier; of two that were learned at once, written earlier."""
-    return (other.create_time, other.key) < (memory.create_time, memory.key)
+    """True for what was there before: learned earlier. Of two that were learned at once one must go first, and it is
+    the same one in whichever order they were written."""
+    return (other.create_time, other.id) < (memory.create_time, memory.id)
 
 
 def _session(memory: Memory) -> object:

@@ -5,24 +5,20 @@ Safe to use from many threads.
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from sidecar.domain import Context, Memory, Micros
+from sidecar.domain import Context, ImportancePart, Memory, Micros, ScoredContent
+from sidecar.features.importance import marks_value
 from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.view import NO_TIME
 from sidecar.importance.access import RECENCY_SHARE, SESSIONS_SHARE, recency_value, sessions_value
 from sidecar.importance.calibrated import Calibrations, OwnWeights
 from sidecar.importance.consensus import AgentScore, Consensus, consensus_of
-from sidecar.importance.content import Analysis, analyse
 from sidecar.importance.context import cosines_with, read_context
 from sidecar.importance.emotion import SHARES, read_emotion
 from sidecar.importance.factors import Told, factors, is_promotion_candidate
-from sidecar.importance.neighbours import Neighbour, Neighbourhood, look_around
+from sidecar.importance.looking import Looked, look
 from sidecar.importance.scoring import (
     Breakdown,
     Signal,
@@ -35,14 +31,11 @@ from sidecar.importance.settings import SIGNALS, ImportanceSettings
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.namespaces import Namespaces
-from sidecar.retrieval.nearest import is_borne_by_another, nearest, nearest_by_words, vector_of
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.vectors import Vectors
 
-NEIGHBOURS = 16
-"""Nearest memories that are looked at."""
-QUALITY_WITHOUT_NEIGHBOURS = 0.8
-"""What is left of a content analysis's quality where novelty could not be told."""
+MOST_COMPARED = 20_000
+"""Memories of the namespace that one which is written is compared with, the newest, so that a write stays quick."""
 NO_CONTEXT = Context()
 
 
@@ -61,7 +54,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """The part of an importance that follows from the content: what is stored when a memory is written."""
+    """The part of an importance that follows from the content: what is stored of it when a memory is written."""
 
     breakdown: Breakdown
     confidence: float
@@ -114,7 +107,7 @@ class ImportanceScorer:
         neighbour. SettingsError for an unknown domain."""
         weights = self.settings.of_domain(domain, namespace)
         snapshot = self._namespaces.get(namespace)
-        found = self._look(namespace, snapshot, [subject.memory for subject in subjects])
+        found = self._look(snapshot, [subject.memory for subject in subjects])
         goals = self._embedder.embed(context.goals) if context.goals and self._embedder.dimension else None
         most_sessions = int(snapshot.columns.use_sessions.max(where=snapshot.columns.live, initial=0))
         signals = [
@@ -127,105 +120,32 @@ class ImportanceScorer:
             for subject, looked, each in zip(subjects, found, signals, strict=True)
         ]
 
-    def score_contents(
-        self, namespace: str, memories: Sequence[Memory], most_rows: int | None = None
-    ) -> list[ContentPart]:
-        """The content part of memories that are about to be written together: they are each other's neighbours, too.
-
-        `most_rows` bounds how many of the namespace's memories each is compared with: the newest ones then.
-        """
+    def score_contents(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
+        """The content part of memories that are written together: they are each other's neighbours, too."""
         snapshot = self._namespaces.get(namespace)
-        found = self._look(namespace, snapshot, memories, together=True, most_rows=most_rows)
-        weights = self.settings.of_domain(namespace=namespace)
-        own = self._calibrations.of(namespace, snapshot, weights, lambda rows: self._values(namespace, snapshot, rows))
-        return [
-            self._content_part(namespace, memory, looked, own) for memory, looked in zip(memories, found, strict=True)
-        ]
-
-    def _look(
-        self,
-        namespace: str,
-        snapshot: Snapshot,
-        memories: Sequence[Memory],
-        *,
-        together: bool = False,
-        most_rows: int | None = None,
-    ) -> list[_Looked]:
-        """Analyses texts, and finds each memory's neighbours."""
         now = self._clock()
-        rows = [snapshot.row_of_id.get(memory.id) if memory.id else None for memory in memories]
-        vectors = self._vectors(snapshot, memories, rows)
-        # What is not stored yet comes after all that is; a time that is not given is now.
-        timed = [
-            replace(memory, create_time=memory.create_time or now, key=memory.key or 2**62 + place)
-            for place, memory in enumerate(memories)
-        ]
-        left_out = {row for row in rows if row is not None} if together else set()
-        around = self._neighbours(snapshot, timed, rows, vectors, left_out, most_rows)
-        if together and len(timed) > 1:
-            _add_peers(around, timed, vectors)
-        others = snapshot.live_count - len(left_out) + (len(timed) - 1 if together else 0)
-        looked = []
-        for memory, row, vector, neighbours in zip(timed, rows, vectors, around, strict=True):
-            neighbours.sort(key=lambda each: -each.cosine)
-            analysis = analyse(memory, functools.partial(is_borne_by_another, snapshot, row))
-            has_others = others > (0 if together or row is None else 1)
-            neighbourhood = look_around(memory, neighbours, has_others=has_others)
-            superseded = bool(snapshot.columns.superseded[row]) if row is not None else False
-            replaced = memory.superseded_by not in ("", memory.id) and memory.superseded_by in snapshot.row_of_id
-            looked.append(_Looked(memory, row, vector, analysis, neighbourhood, superseded or replaced))
-        return looked
+        found = look(snapshot, memories, self._embedder, now, together=True, most_rows=MOST_COMPARED)
+        weights = self.settings.of_domain(namespace=namespace)
+        own = self._calibrations.of(
+            namespace, snapshot, weights, lambda rows: self._values(namespace, snapshot, rows), is_rough=True
+        )
+        scored = []
+        for memory, looked in zip(memories, found, strict=True):
+            made = self._content_part(namespace, memory, looked, own)
+            lines = tuple(line for line in made.breakdown.lines if line.value is not None)
+            part = ImportancePart(made.confidence, now, made.factors, lines)
+            scored.append(ScoredContent(memory, part, looked.around.outdates + looked.around.inconsistent))
+        return scored
 
-    def _vectors(self, snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None]) -> Vectors:
-        """Each memory's vector: its own, else the stored one of the same text, else made now. Shape (n, dimension)."""
-        dimension = self._embedder.dimension
-        found = np.zeros((len(memories), dimension), dtype=np.float32)
-        missing = []
-        for place, (memory, row) in enumerate(zip(memories, rows, strict=True)):
-            if memory.embedding is not None and len(memory.embedding) == dimension:
-                found[place] = memory.embedding
-            elif row is not None and dimension and snapshot.memories[row].content == memory.content:
-                found[place] = vector_of(snapshot, row)
-            else:
-                missing.append(place)
-        if missing and dimension:
-            found[missing] = self._embedder.embed([memories[place].content for place in missing])
-        return found
-
-    def _neighbours(
-        self,
-        snapshot: Snapshot,
-        memories: Sequence[Memory],
-        rows: Sequence[int | None],
-        vectors: Vectors,
-        left_out: set[int],
-        most_rows: int | None,
-    ) -> list[list[Neighbour]]:
-        if self._embedder.dimension:
-            near = nearest(snapshot, vectors, NEIGHBOURS + 1, most_rows)
-            pairs = [(near.rows[place], near.cosines[place]) for place in range(len(memories))]
-        else:
-            by_words = [nearest_by_words(snapshot, memory.content, NEIGHBOURS + 1) for memory in memories]
-            pairs = [(each.rows[0], each.cosines[0]) for each in by_words]
-        # One read for all of them: a snapshot keeps no texts.
-        wanted = sorted({row for found, _ in pairs for row in found.tolist() if row >= 0})
-        memory_of = dict(zip(wanted, snapshot.memories.at(wanted), strict=True))
-        around = []
-        for own, (found, cosines) in zip(rows, pairs, strict=True):
-            kept = [
-                Neighbour(memory_of[row], cosine)
-                for row, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
-                if row >= 0 and row != own and row not in left_out and memory_of[row].content
-            ]
-            around.append(kept[:NEIGHBOURS])
-        return around
+    def _look(self, snapshot: Snapshot, memories: Sequence[Memory]) -> list[Looked]:
+        return look(snapshot, memories, self._embedder, self._clock())
 
     def _signals(
         self,
         namespace: str,
         snapshot: Snapshot,
         subject: Subject,
-        looked: _Looked,
+        looked: Looked,
         context: Context,
         goals: Vectors | None,
         most_sessions: int,
@@ -245,7 +165,7 @@ class ImportanceScorer:
             "context": context_signal,
         }
 
-    def _access(self, snapshot: Snapshot, subject: Subject, looked: _Looked, most_sessions: int) -> Signal:
+    def _access(self, snapshot: Snapshot, subject: Subject, looked: Looked, most_sessions: int) -> Signal:
         columns, row = snapshot.columns, looked.row
         stored = row is not None and bool(columns.use_sessions[row] or columns.reported_sessions[row])
         sessions = subject.use_sessions
@@ -275,7 +195,7 @@ class ImportanceScorer:
         namespace: str,
         snapshot: Snapshot,
         subject: Subject,
-        looked: _Looked,
+        looked: Looked,
         signals: dict[str, Signal],
         own: OwnWeights,
     ) -> Scored:
@@ -321,7 +241,7 @@ class ImportanceScorer:
             is_promotion_candidate=is_promotion_candidate(memory.kind, breakdown.score, sure),
         )
 
-    def _content_part(self, namespace: str, memory: Memory, looked: _Looked, own: OwnWeights) -> ContentPart:
+    def _content_part(self, namespace: str, memory: Memory, looked: Looked, own: OwnWeights) -> ContentPart:
         content = looked.content(own.parts)
         signals = {"content": content, "emotion": self._emotion(namespace, memory, None)}
         adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.is_superseded)
@@ -344,7 +264,7 @@ class ImportanceScorer:
         table = self._half_life_days()
         return table.get(kind, table["default"])
 
-    def _age(self, snapshot: Snapshot, looked: _Looked) -> Micros:
+    def _age(self, snapshot: Snapshot, looked: Looked) -> Micros:
         """Time since it was learned or last used, whichever is later."""
         learned, row = looked.memory.create_time, looked.row
         if row is not None and (used := int(snapshot.columns.last_use_time[row])) != NO_TIME:
@@ -356,57 +276,11 @@ class ImportanceScorer:
         memories = snapshot.memories.at(rows)
         most = int(snapshot.columns.use_sessions.max(where=snapshot.columns.live, initial=0))
         found: list[Mapping[str, float | None]] = []
-        for memory, looked in zip(memories, self._look(namespace, snapshot, memories), strict=True):
+        for memory, looked in zip(memories, self._look(snapshot, memories), strict=True):
             access = self._access(snapshot, Subject(memory), looked, most)
             emotion = self._emotion(namespace, memory, None)
             found.append({**looked.parts(), "access": access.value, "emotion": emotion.value})
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    """What was found of one memory before anything is weighed."""
-
-    memory: Memory
-    row: int | None
-    vector: Vectors
-    analysis: Analysis
-    around: Neighbourhood
-    is_superseded: bool
-
-    def parts(self) -> dict[str, float | None]:
-        analysis = self.analysis
-        return {
-            "semantic_density": analysis.semantic_density,
-            "entities": analysis.entities,
-            "uniqueness": self.around.uniqueness,
-            "actionability": analysis.actionability,
-            "factual_content": analysis.factual_content,
-            "cross_references": analysis.cross_references,
-        }
-
-    def content(self, shares: Mapping[str, float]) -> Signal:
-        return Signal.of_parts({name: (value, shares[name]) for name, value in self.parts().items()})
-
-    @property
-    def quality(self) -> float:
-        return self.analysis.quality * (QUALITY_WITHOUT_NEIGHBOURS if self.around.uniqueness is None else 1.0)
-
-
-def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory], vectors: Vectors) -> None:
-    """Adds to each memory's neighbours the nearest among those that are written with it."""
-    if not vectors.shape[1]:
-        return
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    cosines = unit @ unit.T
-    np.fill_diagonal(cosines, -np.inf)
-    k = min(NEIGHBOURS, len(memories) - 1)
-    nearest_of = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-    for place, neighbours in enumerate(around):
-        for peer in nearest_of[place].tolist():
-            if math.isfinite(cosine := float(cosines[place, peer])):
-                neighbours.append(Neighbour(memories[peer], cosine))
 
 
 def _rating(subject: Subject) -> float | None:
@@ -414,9 +288,7 @@ def _rating(subject: Subject) -> float | None:
 
 
 def _marks(memory: Memory) -> float | None:
-    """Helpful against unhelpful marks, with half a mark on either side; None without any."""
-    marks = memory.helpful + memory.unhelpful
-    return (memory.helpful + 0.5) / (marks + 1.0) if marks else None
+    return marks_value(memory.helpful, memory.unhelpful) if memory.helpful or memory.unhelpful else None
 
 
 def _rarity(snapshot: Snapshot) -> Callable[[str], float]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
 from sidecar.config import Settings
 from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
+
+SCORER_VERSION = 1
+"""Grows with any change of what a content scores: then the content parts that are stored are made anew."""
 
 
 def settled_importance(settings: Settings) -> ImportanceSettings:
@@ -24,3 +30,12 @@ def settled_importance(settings: Settings) -> ImportanceSettings:
         emotion_namespaces=frozenset(settings.emotion_namespaces),
     )
     return with_domains(found, settings.importance_domains, settings.importance_namespaces)
+
+
+def identity_of(settings: ImportanceSettings) -> str:
+    """Changes with anything between two starts that can change the content part of an importance."""
+    if not settings.enabled:
+        return "off"
+    ordered = replace(settings, emotion_namespaces=frozenset(), domains={}, namespaces={})
+    sets = (sorted(settings.emotion_namespaces), sorted(settings.domains.items()), sorted(settings.namespaces.items()))
+    return hashlib.sha256(repr((SCORER_VERSION, ordered, sets)).encode()).hexdigest()

@@ -7,7 +7,7 @@ itself waits its turn at the store's writer, in pieces small enough that no Rank
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -28,7 +28,7 @@ WINDOW = 4
 stream breaks off."""
 STREAM_ID_BYTES = 128
 
-Derive = Callable[[Iterable[tuple[str, dict[str, Any]]], Mapping[str, Memory]], Mapping[str, Derived]]
+Derive = Callable[[str, Sequence[tuple[str, dict[str, Any]]], Mapping[str, Memory]], Mapping[str, Derived]]
 Requests = Iterator[memory_pb2.IngestMemoriesRequest]
 Responses = Iterator[memory_pb2.IngestMemoriesResponse]
 
@@ -39,7 +39,8 @@ class Ingest:
     def __init__(
         self, store: Store, dimension: int, derive: Derive, clock: Callable[[], Micros], stopping: Stopping
     ) -> None:
-        """`derive` works out what follows from the contents of patches, given the memories as they stand."""
+        """`derive` works out what follows from the contents of patches in a namespace, given the memories as they
+        stand."""
         self._store = store
         self._dimension = dimension
         self._derive = derive
@@ -79,7 +80,7 @@ class Ingest:
         old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
         batch = check_windows(batch, old)
         if outcome is None:
-            derived = self._derive(batch.patches, old)
+            derived = self._derive(namespace, batch.patches, old)
             outcome = self._store.ingest(namespace, chunk, batch.patches, self._clock(), derived)
         response = memory_pb2.IngestMemoriesResponse(
             acknowledged_sequence=outcome.acknowledged_sequence,

@@ -26,7 +26,9 @@ from sidecar.rpc.status import abort, code_name, make_status, reason_of, status_
 logger = logging.getLogger(__name__)
 
 OUR_METHODS = "/memoryranker.v1."
-EMBEDDING = frozenset({"Rank", "ExplainMiss", "UpsertMemories", "UpdateMemory", "ScoreImportance"})
+EMBEDDING = frozenset(
+    {"Rank", "ExplainMiss", "UpsertMemories", "UpdateMemory", "ScoreImportance", "ListPromotionCandidates"}
+)
 """Calls that may wait for an embedder. All others have threads of their own, so that it never holds up a report."""
 LONG = frozenset({"Backup"})
 """Calls that take as long as the store is large: they run where streams do, and hold up none of the others."""

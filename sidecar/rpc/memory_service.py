@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -10,14 +11,14 @@ import numpy as np
 from google.rpc import code_pb2, status_pb2
 from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 
-from sidecar.domain import Filter, Memory, Micros, WriteOutcome
+from sidecar.domain import SCORED_FIELDS, Filter, Memory, Micros, WriteOutcome, says_the_same
 from sidecar.errors import Violations
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
-from sidecar.rpc.importance import fill_parts, score_importance
+from sidecar.rpc.importance import fill_parts, list_candidates, score_importance
 from sidecar.rpc.incoming import (
     read_changes,
     read_filter,
@@ -28,15 +29,18 @@ from sidecar.rpc.incoming import (
 from sidecar.rpc.ingest import Ingest
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import fill_memories, set_time, write_refusal, write_result
-from sidecar.rpc.paging import make_token, read_token
+from sidecar.rpc.paging import list_of, make_token, read_page_size, read_token
 from sidecar.rpc.replay import answer_of, once_of
 from sidecar.rpc.stopping import Stopping
-from sidecar.rpc.validation import check_count, check_range, check_text
+from sidecar.rpc.validation import check_count
 from sidecar.store.memories import Derived
 from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
 MAX_DELETED_IDS = 10_000
+MOST_SCORED_AT_ONCE = 64
+"""Memories whose importance is worked out before they are written; of more, after it, for scoring a memory takes longer
+than writing it."""
 ROOM_IN_A_PAGE = 16_384
 """What the memories of a page leave of a message, for all that is not theirs."""
 
@@ -91,7 +95,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
         batch = check_windows(batch, old)
         check()
-        derived = self._derive(batch.patches, old)
+        derived = self._derive(namespace, batch.patches, old)
         check()
         done = self._store.upsert(namespace, batch.patches, self._clock(), once, derived)
         return answer_of(memory_pb2.UpsertMemoriesResponse, done, write)
@@ -123,8 +127,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         bad = Violations()
         namespace = read_namespace(bad, request.namespace)
         wanted = read_filter(bad, request.filter)
-        size = _page_size(bad, request)
-        of = _list_of(request)
+        size = read_page_size(bad, request)
+        of = list_of(request)
         after = read_token(bad, of, request.page_token)
         bad.raise_if_any()
         response = memory_pb2.ListMemoriesResponse()
@@ -168,8 +172,9 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         if once is not None and (known := self._store.answered(namespace, once, self._clock())):
             return answer(known)
         derived: Mapping[str, Derived] = {}
-        if {"content", "token_count", "embedding"} & changes.keys():
-            derived = self._derive([(memory_id, changes)], {memory_id: self._store.get(namespace, memory_id)})
+        if {"token_count", "embedding", *SCORED_FIELDS} & changes.keys():
+            old = {memory_id: self._store.get(namespace, memory_id)}
+            derived = self._derive(namespace, [(memory_id, changes)], old)
             check()
         done = self._store.update(namespace, memory_id, changes, self._clock(), once, derived.get(memory_id))
         return answer(done)
@@ -212,8 +217,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
     ) -> memory_pb2.ListNamespacesResponse:
         """Those that hold or held a memory, and were not purged."""
         bad = Violations()
-        size = _page_size(bad, request)
-        of = _list_of(request)
+        size = read_page_size(bad, request)
+        of = list_of(request)
         after = read_token(bad, of, request.page_token)
         bad.raise_if_any()
         found = self._store.list_namespaces(after, size + 1)
@@ -234,8 +239,18 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         """Weighs what is known of each memory now, and stores nothing."""
         return score_importance(request, self._scorer, self._namespaces, self._embedder.dimension)
 
-    def _derive(self, patches: Iterable[tuple[str, dict[str, Any]]], old: Mapping[str, Memory]) -> dict[str, Derived]:
-        """Tokens and vector that follow from each patch's content, or from the memory's where a patch clears them.
+    def ListPromotionCandidates(
+        self, request: memory_pb2.ListPromotionCandidatesRequest, context: grpc.ServicerContext
+    ) -> memory_pb2.ListPromotionCandidatesResponse:
+        """Scores a page of memories, and moves none of them."""
+        return list_candidates(request, self._scorer, self._store, self._namespaces, self._page_bytes)
+
+    def _derive(
+        self, namespace: str, patches: Sequence[tuple[str, dict[str, Any]]], old: Mapping[str, Memory]
+    ) -> Mapping[str, Derived]:
+        """Tokens and vector that follow from each patch's content, or from the memory's where a patch clears them; and
+        the content part of its importance, unless there are more than MOST_SCORED_AT_ONCE to work out: those follow
+        after the write.
 
         `old` has the memories as they were read. A content that stays keeps its vector.
         """
@@ -268,7 +283,26 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
                 fields["embedding"] = vector
         for patch, fields, names in surely:  # cleared beside a content: set whether or not the content is new
             patch.update({name: fields[name] for name in names})
-        return derived
+        return self._with_importance(namespace, patches, old, derived)
+
+    def _with_importance(
+        self,
+        namespace: str,
+        patches: Sequence[tuple[str, dict[str, Any]]],
+        old: Mapping[str, Memory],
+        derived: dict[str, Derived],
+    ) -> Mapping[str, Derived]:
+        if not self._scorer.settings.enabled or len(patches) > MOST_SCORED_AT_ONCE:
+            return derived
+        unscored = []
+        for memory_id, patch in patches:
+            known = old.get(memory_id)
+            base = known or Memory(id=memory_id, content="")
+            new = replace(base, **derived[memory_id].added_to(patch, known))
+            if known is None or known.importance_content is None or not says_the_same(known, new):
+                unscored.append(new)
+        scored = self._scorer.score_contents(namespace, unscored) if unscored else []
+        return derived | {each.memory.id: replace(derived[each.memory.id], importance=each) for each in scored}
 
     def _listed(self, namespace: str, wanted: Filter, after: str, size: int) -> tuple[Sequence[Memory], str]:
         """A page, and the id that it ends with; "" for the last page."""
@@ -283,20 +317,3 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         snapshot = self._namespaces.get(namespace)
         ids = snapshot.columns.ids
         return [ids[row] for row in np.flatnonzero(snapshot.filter_mask(wanted)).tolist()]
-
-
-def _page_size(bad: Violations, request: Any) -> int:
-    size: int = request.page_size if request.HasField("page_size") else 100
-    check_range(bad, "page_size", size, 1, 1_000)
-    check_text(bad, "page_token", request.page_token, 0, 4_096)
-    return size
-
-
-def _list_of(request: Any) -> bytes:
-    """What makes one list another: the request, but for the page."""
-    of = type(request)()
-    of.CopyFrom(request)
-    for name in ("page_size", "page_token"):
-        of.ClearField(name)
-    data: bytes = of.SerializeToString(deterministic=True)
-    return type(request).__name__.encode() + data

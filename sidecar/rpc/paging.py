@@ -8,10 +8,30 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from typing import Any
 
 from sidecar.errors import Violations
+from sidecar.rpc.validation import check_range, check_text
 
 _HASH_BYTES = 8
+
+
+def read_page_size(bad: Violations, request: Any, unset: int = 100) -> int:
+    """The size of a page of at most 1,000, and a look at the token's length."""
+    size: int = request.page_size if request.HasField("page_size") else unset
+    check_range(bad, "page_size", size, 1, 1_000)
+    check_text(bad, "page_token", request.page_token, 0, 4_096)
+    return size
+
+
+def list_of(request: Any) -> bytes:
+    """What makes one list another: the request, but for the page."""
+    of = type(request)()
+    of.CopyFrom(request)
+    for name in ("page_size", "page_token"):
+        of.ClearField(name)
+    data: bytes = of.SerializeToString(deterministic=True)
+    return type(request).__name__.encode() + data
 
 
 def make_token(of: bytes, last: str) -> str:

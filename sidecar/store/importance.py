@@ -169,11 +169,21 @@ def replace_all(connection: sqlite3.Connection, key: int, parts: Mapping[PartNam
         put(connection, key, name, part)
 
 
-def unscored(connection: sqlite3.Connection, namespace: str, limit: int) -> list[Memory]:
-    """At most `limit` memories that have no content part yet, oldest first."""
+def forget_contents(connection: sqlite3.Connection) -> list[str]:
+    """Takes the content part from all memories: they are to be scored anew. Returns the namespaces that had one."""
+    rows = connection.execute("SELECT DISTINCT namespace FROM memories WHERE importance_content IS NOT NULL").fetchall()
+    if rows:
+        connection.execute("UPDATE memories SET importance_content = NULL WHERE importance_content IS NOT NULL")
+        connection.execute("DELETE FROM importance_parts WHERE part = ?", (PartName.CONTENT.value,))
+    return [name for (name,) in rows]
+
+
+def unscored(connection: sqlite3.Connection, namespace: str, after: int, limit: int) -> list[Memory]:
+    """At most `limit` memories that have no content part yet and whose keys follow `after`, oldest first."""
     rows = connection.execute(
-        f"{SELECT_MEMORY} WHERE namespace = ? AND importance_content IS NULL ORDER BY memory_key LIMIT ?",
-        (namespace, limit),
+        f"{SELECT_MEMORY} WHERE namespace = ? AND importance_content IS NULL AND memory_key > ?"
+        " ORDER BY memory_key LIMIT ?",
+        (namespace, after, limit),
     ).fetchall()
     return [from_row(row) for row in rows]
 

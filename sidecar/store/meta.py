@@ -22,6 +22,8 @@ store goes back to an earlier state."""
 _INFERRED_PRECISION = "inferred_precision"
 RANKING = "ranking"
 """What ranked when the store was last opened."""
+IMPORTANCE = "importance"
+"""What scored the content parts of importances, or that nothing did, when the store was last opened."""
 _AGENT_SESSIONS = "agent_sessions"
 
 

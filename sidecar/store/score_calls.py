@@ -10,6 +10,7 @@ from sidecar.store import (
     audit,
     audit_importance,
     importance,
+    indexes,
     memories,
     meta,
     reembedded,
@@ -40,15 +41,31 @@ class ScoreCalls:
         """Brings the scores from before a run back. Returns how many. Raises RunNotFoundError."""
         return self._writer.submit(lambda db: rescores.restore(db, run_id, now), durable=True)
 
+    def set_importance(self, identity: str) -> None:
+        """Says what scores the content parts of importances from now on. If that is new, what was scored before is
+        forgotten, and scored anew where anything scores. For the start: who has loaded a namespace hears nothing of
+        it."""
+
+        def work(db: Connection) -> Done[None]:
+            if meta.get(db, meta.IMPORTANCE) != identity.encode():
+                meta.put(db, meta.IMPORTANCE, identity.encode())
+                for namespace in importance.forget_contents(db):
+                    memories.bump(db, namespace)
+                    indexes.forget(db, namespace)
+            return Done(None)
+
+        self._writer.submit(work, durable=True)
+
     def importance_parts(self, key: int) -> dict[PartName, ImportancePart]:
         """How the parts of a memory's importance came about, of those that are there."""
         with self._readers.snapshot() as db:
             return importance.read(db, key)
 
-    def unscored(self, namespace: str, limit: int) -> list[Memory]:
-        """At most `limit` memories that are yet to get the content part of their importance, oldest first."""
+    def unscored(self, namespace: str, after: int, limit: int) -> list[Memory]:
+        """At most `limit` memories that are yet to get the content part of their importance and whose keys follow
+        `after`, oldest first."""
         with self._readers.snapshot() as db:
-            return importance.unscored(db, namespace, limit)
+            return importance.unscored(db, namespace, after, limit)
 
     def namespaces_unscored(self) -> list[str]:
         """Namespaces that hold such memories."""

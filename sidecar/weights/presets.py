@@ -1,4 +1,4 @@
-"""The named weights that are shipped: two that repeat known notes, and our own default."""
+"""The named weights that are shipped: three that repeat known notes, and our own default."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ ENGINE = make_weights(
     "engine",
     {"semantic": 0.40, "recency": 0.25, "frequency": 0.20, "rating": 0.15},
     use_family_cap=0.35,
+)
+
+# note importance-scorer: content 30 %, user 25 %, access 20 % (.6 of it sessions, .4 recency), emotion 15 %, context 10
+# %. Content and user share the feature importance, so that the user's word can stand for both.
+IMPORTANCE = make_weights(
+    "importance",
+    {"importance": 0.55, "frequency": 0.12, "recency": 0.08, "emotion": 0.15, "context": 0.10},
+    use_family_cap=0.45,
+    variants={"importance": "importance", "frequency": "importance"},
 )
 
 # The weights of task fit were fitted by `python -m training.fit_default` on five conversations of LoCoMo (Maharana et
@@ -44,4 +53,4 @@ DEFAULT = make_weights(
     use_family_cap=0.15,
 )
 
-PRESETS: dict[str, Weights] = {preset.version: preset for preset in (DEFAULT, SMARTCTX, ENGINE)}
+PRESETS: dict[str, Weights] = {preset.version: preset for preset in (DEFAULT, SMARTCTX, ENGINE, IMPORTANCE)}

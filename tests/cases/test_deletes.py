@@ -21,7 +21,7 @@ def test_dl_02_an_id_that_is_used_again_inherits_nothing(tmp_path: Path) -> None
         client = server.client
         client.upsert("n", [{"id": "r1", "content": "lasagne recipe"}, {"id": "r2", "content": "ferry prices"}])
         client.upsert("control", [{"id": "r1", "content": "lasagne recipe"}, {"id": "r2", "content": "ferry prices"}])
-        for preset in ("default", "smartctx", "engine"):
+        for preset in ("default", "smartctx", "engine", "importance"):
             packet = client.rank("n", "ferry timetable", weights=preset, reserved_slots=0)
             never = client.rank("control", "ferry timetable", weights=preset, reserved_slots=0)
             assert ids(packet) == ["r2", "r1"]

@@ -86,7 +86,7 @@ def test_rk_06_an_old_exact_match_beats_fresh_chatter(client: Client, namespace:
     answer = {"id": "answer", "content": "The billing gateway does listen on port 8443", "create_time": days_ago(900)}
     fresh = [{"id": f"fresh{i}", "content": text(100 + i), "create_time": NOW_TIME} for i in range(3)]
     client.upsert(namespace, [*old, answer, *fresh])
-    for preset in ("default", "smartctx", "engine"):
+    for preset in ("default", "smartctx", "engine", "importance"):
         packet = client.rank(namespace, question, weights=preset, max_items=43, reserved_slots=0, explain="full")
         if preset != "engine":  # its note says: a quarter of the score is recency, nothing is wording
             assert ids(packet)[0] == "answer"
@@ -127,7 +127,7 @@ def test_rk_10_an_opposite_vector_is_last_and_no_score_leaves_its_range(client: 
     assert all(0 <= item.score <= 1 for item in packet.items)
 
 
-@pytest.mark.parametrize("preset", ["default", "smartctx", "engine"])
+@pytest.mark.parametrize("preset", ["default", "smartctx", "engine", "importance"])
 def test_rk_12_the_score_shown_is_the_one_sorted_by(client: Client, namespace: str, preset: str) -> None:
     """Thirty mixed memories stand in descending order of the score that is returned. (Learned weights come later.)"""
     dice = random.Random(7)

@@ -21,7 +21,7 @@ from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
 from tests.cli.conftest import Run
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 
 UTC = datetime.UTC
 
@@ -224,6 +224,7 @@ def used_store(client: Client, namespace: str) -> None:
     with a deleted memory, a rewritten one, and a caller's own list."""
     store = demo_store.load()
     client.ingest(namespace, store.memories)
+    wait_until_scored(client, namespace)
     for number, task in enumerate(list(store.tasks.values())[:12]):
         packet = client.rank(namespace, task.text, session_id=f"s{number % 5}", agent_id=f"a{number % 2}")
         ids = [item.memory.id for item in packet.items]
@@ -318,6 +319,7 @@ def test_conversations_keep_their_ranking(
     if not source.is_file():
         pytest.skip("../shared/locomo is not here")
     assert run("import", str(source)).exit_code == 0
+    wait_until_scored(client, namespace)
     assert run("export", "--output", "store.jsonl").exit_code == 0
     assert call("import", "store.jsonl", "--address", other.listen, "--namespace", "copy").exit_code == 0
     tasks = [each["query"] for each in json.loads(source.read_text())["queries"][:5]]

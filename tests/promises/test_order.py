@@ -18,7 +18,7 @@ from memoryranker.v1 import ranker_pb2, types_pb2
 from sidecar.domain import KNOWN_KINDS
 from sidecar.features import FEATURE_NAMES
 from tests.promises.frozen import days_ago, frozen, ids, text
-from tests.serving import Running
+from tests.serving import Running, wait_until_scored
 
 RANKED = types_pb2.SEGMENT_RANKED
 WORDS = "ferry harbour invoice timeout OPS-1182 svc/gate/rotate.py Ann 2025-03-01 港口 ท่าเรือ Hafen retry".split()
@@ -117,7 +117,7 @@ def weights(draw: st.DrawFn, of: Sequence[str] = FEATURE_NAMES, capped: bool = T
 
 @THROUGH_THE_SERVICE
 @given(
-    chosen=weights() | st.sampled_from(["default", "smartctx", "engine"]),
+    chosen=weights() | st.sampled_from(["default", "smartctx", "engine", "importance"]),
     task=st.sampled_from(TASKS),
     slots=st.integers(0, 2),
     max_items=st.integers(3, 60),
@@ -158,7 +158,7 @@ def all_pictures(client: Client, namespace: str) -> list[Any]:
     return [
         picture(client.rank(namespace, task, weights=preset, max_items=200, reserved_slots=0))
         for task in TASKS
-        for preset in ("default", "smartctx", "engine")
+        for preset in ("default", "smartctx", "engine", "importance")
     ]
 
 
@@ -169,6 +169,7 @@ def test_the_ranked_segment_stays_over_restarts_and_other_writes(tmp_path: Path)
     with frozen(tmp_path, embedder="wordllama") as server:
         client = server.client
         client.upsert("n", mine)
+        wait_until_scored(client, "n")
         use_some(client, "n", 6)
         before = all_pictures(client, "n")
         client.upsert("n", [{**each, "id": f"other{each['id']}"} for each in memories(3, 150)])
@@ -179,6 +180,8 @@ def test_the_ranked_segment_stays_over_restarts_and_other_writes(tmp_path: Path)
         assert all_pictures(client, "n") == before
         client.upsert("scattered", [mine[i] for i in random.Random(0).sample(range(80), 80)])
         client.upsert("in order", mine)
+        for namespace in ("scattered", "in order"):
+            wait_until_scored(client, namespace)
         assert all_pictures(client, "scattered") == all_pictures(client, "in order")
     with frozen(tmp_path, "again", embedder="wordllama") as server:
         assert all_pictures(server.client, "n") == before

@@ -412,7 +412,7 @@ def test_status_counts(client: Client, filled: str) -> None:
     status = client.status(filled)
     assert status.namespace.memory_count == 40
     assert status.namespace.packet_count == 1
-    assert {"default", "smartctx", "engine"} <= set(status.presets)
+    assert {"default", "smartctx", "engine", "importance"} <= set(status.presets)
     assert list(status.feature_names) == list(FEATURE_NAMES)
     assert status.embedder.startswith("wordllama@")
     assert status.dimension == 256

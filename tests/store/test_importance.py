@@ -78,7 +78,7 @@ def test_a_score_of_another_content_is_not_taken(store: Store) -> None:
     write(store, "m", scored("m", 0.9, content="a", kind="decision"), content="b")
     assert store.get("n", "m").importance_content is None
     assert parts(store, "m") == {}
-    assert [each.id for each in store.unscored("n", 5)] == ["m"]
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["m"]
 
 
 def test_what_was_not_scored_at_once_is_scored_in_its_turn(store: Store) -> None:
@@ -97,7 +97,7 @@ def test_what_was_not_scored_at_once_is_scored_in_its_turn(store: Store) -> None
     store.put_contents("n", wanted)
     assert [change.importance_contents for change in heard] == [{one.key: 0.4}]
     assert heard[0].score_version == store.namespace("n").score_version
-    assert [each.id for each in store.unscored("n", 5)] == ["two"]
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["two"]
     store.put_contents("n", [scored("one", 0.9, content="a", key=one.key)])
     assert store.get("n", "one").importance_content == 0.4
 

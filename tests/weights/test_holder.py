@@ -13,9 +13,9 @@ from tests.weights.making import CURVES, LINEAR, make_artifact
 
 
 def test_the_shipped_names_are_there_and_the_default_serves() -> None:
-    """A holder knows default, engine and smartctx, sorted, and serves the default."""
+    """A holder knows default, engine, importance and smartctx, sorted, and serves the default."""
     holder = WeightsHolder()
-    assert holder.names == ("default", "engine", "smartctx")
+    assert holder.names == ("default", "engine", "importance", "smartctx")
     assert holder.active is PRESETS["default"]
     assert holder.named("engine") is PRESETS["engine"]
 
@@ -26,7 +26,7 @@ def test_ones_own_weights_stand_beside_the_shipped_ones() -> None:
     holder = WeightsHolder("mine", {"mine": mine})
     assert holder.active is mine
     assert holder.named("mine") is mine
-    assert holder.names == ("default", "engine", "mine", "smartctx")
+    assert holder.names == ("default", "engine", "importance", "mine", "smartctx")
 
 
 def test_a_swap_puts_a_model_to_work_and_keeps_the_others_by_name(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_an_unknown_name_suggests_the_nearest(asked: str, hint: str) -> None:
     with pytest.raises(UnknownWeightsError, match=f"Did you mean {hint}\\?") as caught:
         WeightsHolder().named(asked)
     assert repr(asked) in caught.value.message
-    assert "default, engine, smartctx" in caught.value.message
+    assert "default, engine, importance, smartctx" in caught.value.message
     assert caught.value.metadata == {"weights": asked}
 
 

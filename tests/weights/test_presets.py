@@ -77,6 +77,54 @@ def test_engine_scores_as_its_note_does() -> None:
     assert found.score == pytest.approx(expected, abs=1e-6)
 
 
+# By hand: .55 of content and user + .12 log10(1 + n) / log10(1 + most) + .08 * 2^(-age / half-life) + .15 emotion
+# + .10 context. The user's word stands for both; marks weigh .25 to the content's .30.
+IMPORTANCE_EXAMPLES = [
+    # kind, content, user's word, (helpful, unhelpful), sessions, age in days, emotion, score
+    ("decision", 0.85, 0.85, (0, 0), 99, 0, 0.6, 0.4675 + 0.12 + 0.08 + 0.09),
+    ("fact", 0.60, None, (0, 0), 0, 90, 0.0, 0.3300 + 0.00 + 0.04 + 0.00),
+    ("fact", 0.60, None, (1, 0), 9, 0, 0.0, 0.3675 + 0.06 + 0.08 + 0.00),  # .30 * .60 + .25 * .75
+    ("preference", 0.60, None, (0, 3), 0, 0, 1.0, 0.21125 + 0.00 + 0.08 + 0.15),  # .30 * .60 + .25 * .125
+    ("procedural", None, None, (0, 0), 0, 180, 0.0, 0.4400 + 0.00 + 0.04 + 0.00),  # the baseline, .8
+    ("working", 0.90, 0.10, (4, 0), 0, 1, 0.0, 0.0550 + 0.00 + 0.04 + 0.00),  # the word wins over content and marks
+]
+
+
+def test_importance_scores_as_its_note_does() -> None:
+    """Six memories worked by hand: content 30 %, user 25 %, access 20 %, emotion 15 %, context 10 %."""
+    kinds, contents, words, marks, sessions, ages, emotions, expected = zip(*IMPORTANCE_EXAMPLES, strict=True)
+    memories = columns(
+        len(kinds),
+        kinds=kinds,
+        importance_content=[np.nan if each is None else each for each in contents],
+        importance_override=[np.nan if each is None else each for each in words],
+        helpful=[each[0] for each in marks],
+        unhelpful=[each[1] for each in marks],
+        use_sessions=sessions,
+        create_time=[days_ago(age) for age in ages],
+        emotion=emotions,
+    )
+    weights = PRESETS["importance"]
+    seen = view(
+        memories,
+        no_match(len(kinds)),
+        half_life_days=weights.half_life_days,
+        variants=weights.variants,
+        emotion_enabled=True,
+    )
+    found = contributions(feature_matrix(seen), values_without_use(seen), weights)
+    assert found.score == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_access_term_of_importance_is_nothing_where_nothing_was_used() -> None:
+    """log10(1) / log10(1) at no use is 0, and no number beside it is spoilt."""
+    found = scored(PRESETS["importance"], columns(3, use_sessions=[0, 0, 0]), no_match(3))
+    assert found.matrix[:, FEATURE_NAMES.index("frequency")].tolist() == [0.0, 0.0, 0.0]
+    assert np.isfinite(found.score).all()
+    one = scored(PRESETS["importance"], columns(2, use_sessions=[1, 0]), no_match(2))
+    assert one.matrix[:, FEATURE_NAMES.index("frequency")] == pytest.approx([0.12, 0.0])
+
+
 def test_an_old_decision_can_outrank_yesterdays_preference() -> None:
     """Under engine, what fits the task beats what is merely new.
 
@@ -94,15 +142,21 @@ def test_importance_raises_a_memory_under_the_default() -> None:
 
 
 def test_the_weights_of_the_notes_are_the_notes() -> None:
-    """smartctx weighs kind .35, relevance .30, overlap .25 and access .10; engine 40, 25, 20 and 15 %."""
+    """smartctx weighs kind .35, relevance .30, overlap .25 and access .10; engine 40, 25, 20 and 15 %; importance
+    content and user 55, access 20, emotion 15 and context 10 %."""
     assert _nonzero(PRESETS["smartctx"]) == {"kind_prior": 0.35, "relevance": 0.30, "lexical": 0.25, "frequency": 0.10}
     assert _nonzero(PRESETS["engine"]) == {"semantic": 0.40, "recency": 0.25, "frequency": 0.20, "rating": 0.15}
+    noted = _nonzero(PRESETS["importance"])
+    assert noted["importance"] == pytest.approx(0.30 + 0.25)
+    assert noted["frequency"] + noted["recency"] == pytest.approx(0.20)
+    assert (noted["emotion"], noted["context"]) == (0.15, 0.10)
 
 
 def test_a_preset_that_repeats_a_note_caps_use_at_the_sum_of_its_use_terms() -> None:
     """The use family's cap takes nothing from what the note itself adds for use."""
     assert PRESETS["smartctx"].use_family_cap == 0.10
     assert PRESETS["engine"].use_family_cap == pytest.approx(0.20 + 0.15)
+    assert PRESETS["importance"].use_family_cap == pytest.approx(0.20 + 0.25)
 
 
 @pytest.mark.parametrize("weights", PRESETS.values(), ids=list(PRESETS))

@@ -143,8 +143,8 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListPromotionCandidates(self, request, context):
-        """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
-        what it promotes, under the kind it wants.
+        """Finds working and episodic memories that are worth keeping for good, page by page; none that is replaced or
+        suppressed. Moves nothing: the caller writes what it promotes, under the kind it wants.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

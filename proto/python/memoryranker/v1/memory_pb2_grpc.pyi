@@ -50,8 +50,8 @@ class MemoryServiceStub:
     ScoreImportance: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ScoreImportanceRequest, _memory_pb2.ScoreImportanceResponse]
     """Computes importances without writing anything."""
     ListPromotionCandidates: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListPromotionCandidatesRequest, _memory_pb2.ListPromotionCandidatesResponse]
-    """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
-    what it promotes, under the kind it wants.
+    """Finds working and episodic memories that are worth keeping for good, page by page; none that is replaced or
+    suppressed. Moves nothing: the caller writes what it promotes, under the kind it wants.
     """
 
 @_typing.type_check_only
@@ -76,8 +76,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     ScoreImportance: _aio.UnaryUnaryMultiCallable[_memory_pb2.ScoreImportanceRequest, _memory_pb2.ScoreImportanceResponse]  # type: ignore[assignment]
     """Computes importances without writing anything."""
     ListPromotionCandidates: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListPromotionCandidatesRequest, _memory_pb2.ListPromotionCandidatesResponse]  # type: ignore[assignment]
-    """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
-    what it promotes, under the kind it wants.
+    """Finds working and episodic memories that are worth keeping for good, page by page; none that is replaced or
+    suppressed. Moves nothing: the caller writes what it promotes, under the kind it wants.
     """
 
 class MemoryServiceServicer:
@@ -144,8 +144,8 @@ class MemoryServiceServicer:
         request: _memory_pb2.ListPromotionCandidatesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListPromotionCandidatesResponse, _abc.Awaitable[_memory_pb2.ListPromotionCandidatesResponse]]:
-        """Finds working and episodic memories that are worth keeping for good, page by page. Moves nothing: the caller writes
-        what it promotes, under the kind it wants.
+        """Finds working and episodic memories that are worth keeping for good, page by page; none that is replaced or
+        suppressed. Moves nothing: the caller writes what it promotes, under the kind it wants.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
