@@ -51,7 +51,8 @@ class Calibrations:
         ROUGHLY, for memories that are written one after the other and rated."""
         override = snapshot.columns.importance_override
         all_rated = np.flatnonzero(snapshot.columns.live & ~np.isnan(override))
-        rated = all_rated[-MOST_RATED:]
+        # The newest, in an order that does not tell in which they were written: sums would differ in the last bit.
+        rated = np.array(sorted(all_rated[-MOST_RATED:].tolist(), key=snapshot.columns.ids.__getitem__), dtype=np.intp)
         if len(rated) < FEWEST_RATED:
             return OwnWeights(common, PARTS)
         # The texts are named by the memories' keys and times of change: the weights hold for them alone.

@@ -73,7 +73,7 @@ class LaterScoring:
             memories = self._store.unscored(namespace, after, AT_ONCE)
             if not memories:
                 return
-            self._store.put_contents(namespace, self._scorer.score_contents(namespace, memories))
+            self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories))
             after = memories[-1].key
             if self._others_write:
                 self._closing.wait(REST * (time.monotonic() - began))

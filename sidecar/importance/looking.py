@@ -17,7 +17,7 @@ from sidecar.importance.scoring import Signal
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.nearest import is_borne_by_another, nearest, nearest_by_words, vector_of
 from sidecar.retrieval.snapshot import Snapshot
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Vectors, snap
 
 NEIGHBOURS = 16
 """Nearest memories that are looked at."""
@@ -146,9 +146,9 @@ def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory], vector
     """Adds to each memory's neighbours the nearest among those that are written with it."""
     if not vectors.shape[1]:
         return
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    unit = snap(vectors)
     cosines = unit @ unit.T
+    cosines[~unit.any(axis=1)] = -np.inf
     np.fill_diagonal(cosines, -np.inf)
     k = min(NEIGHBOURS, len(memories) - 1)
     nearest_of = np.argpartition(-cosines, k - 1, axis=1)[:, :k]

@@ -121,10 +121,20 @@ class ImportanceScorer:
         ]
 
     def score_contents(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
-        """The content part of memories that are written together: they are each other's neighbours, too."""
+        """The content part of memories that are about to be written together: they are each other's neighbours, too."""
+        return self._scored_contents(namespace, self._namespaces.get(namespace), memories, together=True)
+
+    def score_stored(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
+        """The content part of memories that are stored; of those only that the namespace's snapshot has by now."""
         snapshot = self._namespaces.get(namespace)
+        known = [memory for memory in memories if memory.id in snapshot.row_of_id]
+        return self._scored_contents(namespace, snapshot, known, together=False)
+
+    def _scored_contents(
+        self, namespace: str, snapshot: Snapshot, memories: Sequence[Memory], *, together: bool
+    ) -> list[ScoredContent]:
         now = self._clock()
-        found = look(snapshot, memories, self._embedder, now, together=True, most_rows=MOST_COMPARED)
+        found = look(snapshot, memories, self._embedder, now, together=together, most_rows=MOST_COMPARED)
         weights = self.settings.of_domain(namespace=namespace)
         own = self._calibrations.of(
             namespace, snapshot, weights, lambda rows: self._values(namespace, snapshot, rows), is_rough=True

@@ -73,7 +73,8 @@ def list_candidates(
     namespaces: Namespaces,
     page_bytes: int,
 ) -> memory_pb2.ListPromotionCandidatesResponse:
-    """The memories of a page that are worth promoting, which one that is replaced or suppressed is not. A page ends early where it would not fit into a message."""
+    """The memories of a page that are worth promoting, which one that is replaced or suppressed is not. A page ends
+    early where it would not fit into a message."""
     _check_enabled(scorer)
     bad = Violations()
     namespace = read_namespace(bad, request.namespace)

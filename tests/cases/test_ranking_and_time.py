@@ -88,7 +88,7 @@ def test_rk_06_an_old_exact_match_beats_fresh_chatter(client: Client, namespace:
     client.upsert(namespace, [*old, answer, *fresh])
     for preset in ("default", "smartctx", "engine", "importance"):
         packet = client.rank(namespace, question, weights=preset, max_items=43, reserved_slots=0, explain="full")
-        if preset != "engine":  # its note says: a quarter of the score is recency, nothing is wording
+        if preset not in ("engine", "importance"):  # their notes say that nothing of the score is wording
             assert ids(packet)[0] == "answer"
         recencies = [item.features[RECENCY] for item in packet.items if item.memory.id.startswith("old")]
         assert len(set(recencies)) == 39
