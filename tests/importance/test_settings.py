@@ -9,7 +9,7 @@ from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 
 from sidecar.config import Settings, resolve
 from sidecar.errors import SettingsError
-from sidecar.importance.access import RECENCY_SHARE, SESSIONS_SHARE, recency_value, sessions_value
+from sidecar.importance.access import recency_value, sessions_value
 from sidecar.importance.scoring import confidence_words
 from sidecar.importance.settings import DOMAINS, AccessForm, SignalWeights
 from sidecar.importance.settled import settled_importance
@@ -127,13 +127,6 @@ def test_access_is_a_logarithm_of_sessions() -> None:
     assert sessions_value(0, 0) == 0.0
     assert sessions_value(9, 99) == 0.5
     assert sessions_value(99, 99) == 1.0
-
-
-def test_the_note_s_example_is_twelve_uses_where_the_most_used_has_71() -> None:
-    """.6 x log10(13) / log10(72) + .4 x .9 is the .72 that it prints, and .144 at a weight of .20."""
-    value = SESSIONS_SHARE * sessions_value(12, 71) + RECENCY_SHARE * 0.9
-    assert value == pytest.approx(0.72, abs=5e-4)
-    assert 0.20 * value == pytest.approx(0.144, abs=5e-4)
 
 
 @pytest.mark.parametrize(

@@ -96,41 +96,6 @@ def test_the_note_s_confidence_comes_of_its_own_formula(client: Client, shared_s
     assert less.importance.confidence == SUMS(0.4 + 0.3 * 0.75 + 0.3 * 0.65 / 0.85)
 
 
-def test_the_content_has_six_parts(client: Client, shared_server: Running, namespace: str) -> None:
-    """.20, .15, .20, .15, .15, .15 of the content's weight; their mean by these is the content."""
-    client.upsert(namespace, [{"id": "other", "content": "Redis keeps the sessions of the shop"}])
-    (found,) = score(shared_server, namespace, subject("Anna moved to Lisbon on 2024-05-01"))
-    parts = {each.factor.removeprefix("content."): each for each in found.lines if each.factor.startswith("content.")}
-    assert {name: round(each.weight, 9) for name, each in parts.items()} == {
-        "semantic_density": 0.20,
-        "entities": 0.15,
-        "uniqueness": 0.20,
-        "actionability": 0.15,
-        "factual_content": 0.15,
-        "cross_references": 0.15,
-    }
-    assert line(found, "content").value == SUMS(sum(each.weight * each.value for each in parts.values()))
-
-
-def test_the_note_s_batch(shared_server: Running, namespace: str) -> None:
-    """A preference, notes of a meeting and a method in one call, each with its kind's baseline; and a memory with five
-    accesses before it is added, which are worth something."""
-    texts = [
-        ("User prefers dark mode", "semantic"),
-        ("Meeting notes from 2024-01-15", "episodic"),
-        ("How to deploy to Kubernetes", "procedural"),
-    ]
-    found = score(shared_server, namespace, *(subject(text, kind) for text, kind in texts))
-    assert [line(each, "baseline").value for each in found] == [0.7, 0.5, 0.8]
-    preference, meeting, method = (each.importance.score for each in found)
-    assert method > meeting
-    assert preference > meeting
-    text = "User's preferred development workflow"
-    used, unused = score(shared_server, namespace, subject(text, "semantic", use_sessions=5), subject(text, "semantic"))
-    assert used.importance.score > unused.importance.score
-    assert line(used, "access").value == 1.0
-
-
 def test_content_alone_is_a_guess(shared_server: Running, namespace: str) -> None:
     """At least .1, confidence below .5; the signals that are absent hand their weight to it, and are no zeros."""
     (found,) = score(shared_server, namespace, subject("Test content"))
