@@ -81,6 +81,7 @@ class LeftOutReason(StrEnum):
     EXPIRED = "expired"
     NOT_YET_VALID = "not_yet_valid"
     SUPERSEDED = "superseded"
+    NOT_A_CANDIDATE = "not_a_candidate"
     BELOW_MIN_SCORE = "below_min_score"
     NEAR_DUPLICATE = "near_duplicate"
     OVERSIZED = "oversized"

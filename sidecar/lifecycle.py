@@ -32,6 +32,7 @@ from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
 from sidecar.ranking.reserved import ReserveSettings
 from sidecar.reindex import Reindexer
+from sidecar.retrieval.chooser import Chooser
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder, identity
 from sidecar.retrieval.hashing import Hasher
@@ -137,6 +138,8 @@ class Sidecar:
             memory_count = _load_all(store, namespaces)
             keeper = Keeper(namespaces)
             undo.callback(keeper.close)
+            if settings.exact_up_to:
+                undo.callback(Chooser(namespaces, settings.exact_up_to).close)
             ranker = Ranker(
                 store,
                 namespaces,
@@ -147,6 +150,7 @@ class Sidecar:
                 emotion_namespaces=frozenset(settings.emotion_namespaces),
                 new_packet_id=self._new_packet_id,
                 priors=priors,
+                exact_up_to=settings.exact_up_to,
             )
             scorer = ImportanceScorer(
                 namespaces,

@@ -111,8 +111,8 @@ def occasions(
 
 def order_of(occasion: Occasion) -> list[str]:
     """Ids in the order of the packet, PLACES at most."""
-    packed = pack(occasion.scored, occasion.limits(), occasion.snapshot)
-    return [occasion.snapshot.columns.ids[row] for row in packed.rows]
+    packed = pack(occasion.scored, occasion.limits(), occasion.ranked)
+    return [occasion.ranked.columns.ids[row] for row in packed.rows]
 
 
 def _namespaces(dataset: Dataset, embedder: Embedder) -> Namespaces:

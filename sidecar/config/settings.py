@@ -68,6 +68,14 @@ class Settings:
         default=10.0,
         metadata=_about(number(0, 600), "how long running calls may take to finish when the server stops", "seconds"),
     )
+    exact_up_to: int = field(
+        default=30_000,
+        metadata=_about(
+            whole(0, 2**31 - 1),
+            "memories of a namespace up to which all are scored; above, candidates are; 0 for always all",
+            "memories",
+        ),
+    )
     reserve_min_reported_sessions: int = field(
         default=5,
         metadata=_about(whole(0, 1000), "reported sessions from which a memory has had its turns", "sessions"),

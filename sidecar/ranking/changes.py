@@ -202,6 +202,7 @@ _FIRST: dict[LeftOutReason, list[Search]] = {
     LeftOutReason.EXPIRED: [gate.expiry, gate.as_of_time],
     LeftOutReason.NOT_YET_VALID: [gate.validity, gate.as_of_time],
     LeftOutReason.SUPERSEDED: [gate.superseded, gate.as_of_time],
+    LeftOutReason.NOT_A_CANDIDATE: [_pin],
     LeftOutReason.BELOW_MIN_SCORE: [_min_score, _pin],
     LeftOutReason.NEAR_DUPLICATE: [_exclude],
     LeftOutReason.OVERSIZED: [_raise_budget, _token_count],

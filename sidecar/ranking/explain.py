@@ -53,8 +53,8 @@ def explain_miss(
 ) -> Miss:
     """Explains why `memory_id` is not in the packet of `occasion`; `packet` is the one that was served, if any.
 
-    `at` ranks the same request for another time. `check` raises once the caller's deadline has passed. Raises
-    MemoryNotFoundError if there is no such memory now.
+    All memories are scored in `occasion`. `at` ranks the same request for another time. `check` raises once the
+    caller's deadline has passed. Raises MemoryNotFoundError if there is no such memory now.
     """
     moved_on = packet is not None and packet.score_version != occasion.snapshot.score_version
     if packet is not None:
@@ -66,13 +66,16 @@ def explain_miss(
         where = f"namespace {occasion.request.namespace!r}" if occasion.request.candidates is None else "candidates"
         raise MemoryNotFoundError(f"memory_id: {memory_id!r} is not in {where} now", memory_id=memory_id)
     case = Case(occasion, row, check, at)
-    if row in case.packed.rows:
+    gate = int(occasion.scored.gates.codes[row])
+    reason: LeftOutReason | None = None
+    if gate == PASSED and not _was_candidate(occasion, row, packet):
+        reason = LeftOutReason.NOT_A_CANDIDATE
+    elif row in case.packed.rows:
         place = case.packed.rows.index(row) + 1
         if packet is None:
             return Miss(f"It is served, at place {place} before reserved slots.", place=place)
         return Miss("It was not served, but would be now.", store_moved_on=moved_on)
-    gate = int(occasion.scored.gates.codes[row])
-    reason = GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row)
+    reason = reason or (GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row))
     if reason is None:
         raise AssertionError("a live memory is either packed or left out for a reason")
     change, tried = smallest_change(case, reason)
@@ -86,6 +89,12 @@ def explain_miss(
         store_moved_on=moved_on,
         other_memory_id=other,
     )
+
+
+def _was_candidate(occasion: Occasion, row: int, packet: Packet | None) -> bool:
+    """False if the memory is none of those that are scored for the packet, or would be for the request."""
+    some = occasion.request.as_of_time is None if packet is None else LeftOutReason.NOT_A_CANDIDATE in packet.left_out
+    return not some or occasion.candidates is None or bool((occasion.candidates == row).any())
 
 
 def _other(case: Case, reason: LeftOutReason) -> str:
@@ -102,6 +111,8 @@ _WORDS = {
     LeftOutReason.EXPIRED: "It had expired.",
     LeftOutReason.NOT_YET_VALID: "It was not yet valid.",
     LeftOutReason.SUPERSEDED: "Another memory replaces it.",
+    LeftOutReason.NOT_A_CANDIDATE: "It was not among the candidates that were scored for this task; its rank is among "
+    "all memories.",
     LeftOutReason.BELOW_MIN_SCORE: "Its score is below min_score.",
     LeftOutReason.NEAR_DUPLICATE: "It says the same as a memory that is in the packet.",
     LeftOutReason.OVERSIZED: "It is larger than the whole budget of its segment.",

@@ -6,7 +6,7 @@ Pure functions over the columns of a snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ GATES: tuple[LeftOutReason, ...] = (
     LeftOutReason.EXPIRED,
     LeftOutReason.NOT_YET_VALID,
     LeftOutReason.SUPERSEDED,
+    LeftOutReason.NOT_A_CANDIDATE,
 )
 FILTERED_CODE = 1 + GATES.index(LeftOutReason.FILTERED)
+NOT_A_CANDIDATE_CODE = 1 + GATES.index(LeftOutReason.NOT_A_CANDIDATE)
 
 
 def gate_codes(
@@ -53,7 +55,7 @@ def gate_codes(
         not_yet,
         superseded,
     )
-    for code in range(len(GATES), 0, -1):  # from the last to the first, so that the first one stays
+    for code in range(len(stops), 0, -1):  # from the last to the first, so that the first one stays
         stop = stops[code - 1]
         if stop is not None:
             codes[stop] = code
@@ -81,6 +83,18 @@ class Gates:
             np.flatnonzero(passed & ~columns.pinned),
             gate_counts(codes),
         )
+
+    def of_part(self, rows: NDArray[np.int32], candidates: NDArray[np.bool_], columns: Columns) -> Gates:
+        """Of the `rows` of a part, whose columns are `columns` and of which some are candidates: the others that
+        passed are none, nor is whatever is not in the part."""
+        codes = self.codes[rows]
+        codes[~candidates & (codes == PASSED)] = NOT_A_CANDIDATE_CODE
+        found = Gates.of(codes, columns)
+        passed, scored = (len(gates.pinned) + len(gates.others) for gates in (self, found))
+        stopped = dict(self.stopped)
+        if passed > scored:
+            stopped[LeftOutReason.NOT_A_CANDIDATE] = passed - scored
+        return replace(found, stopped=stopped)
 
 
 def gate_counts(codes: NDArray[np.int8]) -> dict[LeftOutReason, int]:

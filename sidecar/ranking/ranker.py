@@ -12,6 +12,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sidecar.domain import (
     DegradationReason,
     Memory,
@@ -24,7 +27,8 @@ from sidecar.domain import (
 )
 from sidecar.errors import ModelRefusedError, StoreFullError
 from sidecar.features import SCHEMA_HASH, Kept, View
-from sidecar.ranking.gates import Gates, gate_codes
+from sidecar.ranking.candidates import Task, candidates_of, part_with, standing_amounts
+from sidecar.ranking.gates import PASSED, Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
 from sidecar.ranking.pipeline import (
     Limits,
@@ -46,6 +50,7 @@ from sidecar.ranking.standing import gates_at, standing
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
+from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
 from sidecar.store.requests import Once, Replayed
 from sidecar.store.store import Store
@@ -72,7 +77,7 @@ class RankAnswer:
 class Served(Mapping[int, Memory]):
     """The memories of some rows by key, read when one is first asked for. Raises what their source raises."""
 
-    def __init__(self, snapshot: Snapshot, rows: list[int]) -> None:
+    def __init__(self, snapshot: Snapshot | Part, rows: list[int]) -> None:
         self._snapshot = snapshot
         self._rows = rows
         self._keys: list[int] = snapshot.columns.key[rows].tolist()
@@ -96,7 +101,12 @@ class Occasion:
 
     request: RankRequest
     snapshot: Snapshot
+    ranked: Snapshot | Part
+    """What was scored: all of the snapshot, or a part of it."""
+    candidates: NDArray[np.int32] | None
+    """The rows of the snapshot that are scored to serve the request, None for all."""
     scored: Scored
+    """Its rows are those of `ranked`."""
     weights: Weights
     shadow: tuple[Weights, Scored] | None
     """What a shadow model makes of the same."""
@@ -141,8 +151,11 @@ class Ranker:
         emotion_namespaces: frozenset[str] = frozenset(),
         new_packet_id: Callable[[], str] = random_packet_id,
         priors: PriorsByVersion | None = None,
+        exact_up_to: int = 0,
     ) -> None:
-        """`priors` must hear of the store's changes before `namespaces` does; None means as they are now, for good."""
+        """In a namespace of more than `exact_up_to` memories those are scored that could come to stand at the top; 0:
+        always all. `priors` must hear of the store's changes before `namespaces` does; None means as they are now, for
+        good."""
         self._store = store
         self._namespaces = namespaces
         self._embedder = embedder
@@ -152,6 +165,7 @@ class Ranker:
         self._policy = self._reserve.policy
         self._emotion = emotion_namespaces
         self._new_packet_id = new_packet_id
+        self._exact_up_to = exact_up_to
         self._salt = store.salt
         self._priors = priors or PriorsByVersion(store.use_priors())
 
@@ -238,9 +252,10 @@ class Ranker:
         check: Callable[[], None],
         packet_id: str = "",
         watch: Stopwatch | None = None,
+        explaining: bool = False,
     ) -> Occasion:
         """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
-        of its own, named by its `packet_id`."""
+        of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size."""
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
         task = request.task if says_something(request.task) else ""
@@ -269,24 +284,55 @@ class Ranker:
         watch.lap(EMBED)
         # After the snapshot: what is scored by weights of before a swap must not bear the score version of after it.
         weights, shadow = self._weights_for(request, packet_id, degradations)
-        text = snapshot.match(task, vector and vector.numbers, request.context, vector.trust if vector else 1.0)
+        text = snapshot.match_text(task, request.context, vector.trust if vector else 1.0)
+        gates = _gates(request, snapshot, as_of)
+        numbers = vector and vector.numbers
+        candidates = self._candidates(request, snapshot, Task(text, numbers, weights), gates, explaining)
+        ranked: Snapshot | Part = snapshot
+        if candidates is not None and not explaining:
+            ranked, gates = part_with(snapshot, candidates, gates)
+        text = ranked.with_vectors(text, numbers)
         watch.lap(MATCH)
         view = View(
-            columns=snapshot.columns,
+            columns=ranked.columns,
             text=text,
             as_of_time=as_of,
             half_life_days=weights.half_life_days,
             use_prior=self._priors.of(request.namespace, snapshot.score_version),
             emotion_enabled=request.namespace in self._emotion,
             variants=weights.variants,
-            kept=snapshot.kept_of_texts,
+            kept=ranked.kept_of_texts,
         )
-        known = standing(snapshot, view, weights)
-        scored = score(view, _gates(request, snapshot, as_of), known, weights, _wrapper_tokens(request))
-        beside = None if shadow is None else (shadow, score_beside(scored, view, snapshot, shadow))
+        known = standing(ranked, view, weights)
+        scored = score(view, gates, known, weights, _wrapper_tokens(request))
+        beside = None if shadow is None else (shadow, score_beside(scored, view, ranked, shadow))
         check()
         watch.lap(SCORE)
-        return Occasion(request, snapshot, scored, weights, beside, as_of, tuple(degradations))
+        return Occasion(request, snapshot, ranked, candidates, scored, weights, beside, as_of, tuple(degradations))
+
+    def _candidates(
+        self, request: RankRequest, snapshot: Snapshot, task: Task, gates: Gates, explaining: bool
+    ) -> NDArray[np.int32] | None:
+        """The rows to be scored, None for all: in a small namespace, for a time in the past and for weights that came
+        with the request, and until what chooses is ready."""
+        if not self._exact_up_to or snapshot.live_count <= self._exact_up_to or request.candidates is not None:
+            return None
+        if request.explicit_weights is not None or (request.as_of_time is not None and not explaining):
+            return None
+        passed = len(gates.pinned) + len(gates.others)
+        if passed <= self._exact_up_to:
+            return np.flatnonzero(gates.codes == PASSED).astype(np.int32)
+        near, weights, namespace = snapshot.contents.near, task.weights, request.namespace
+        emotion = namespace in self._emotion
+
+        def make(then: Snapshot) -> NDArray[np.float32]:
+            prior = self._priors.of(namespace, then.score_version)
+            return standing_amounts(weights, prior, emotion, self._clock(), then)
+
+        standings = near.want((id(weights), emotion), make)
+        if standings is None or near.cells is None:
+            return None
+        return candidates_of(snapshot, task, gates, standings, self._reserve.min_reported_sessions)
 
     def _weights_for(
         self, request: RankRequest, packet_id: str, degradations: list[tuple[DegradationReason, str]]
@@ -328,7 +374,7 @@ class Ranker:
 
     def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
-        packed = pack(scored, limits, occasion.snapshot)
+        packed = pack(scored, limits, occasion.ranked)
         drawn_from = Reserve()
         chance = chance_of(self._salt, packet_id, self._policy)
         if limits.slots:
@@ -370,7 +416,7 @@ class Ranker:
             shadow=shadow,
         )
         snapshot = occasion.snapshot
-        return RankAnswer(packet, Served(snapshot, rows), occasion.weights, kept=snapshot.kept)
+        return RankAnswer(packet, Served(occasion.ranked, rows), occasion.weights, kept=snapshot.kept)
 
 
 def _log_rows(

@@ -8,6 +8,7 @@ from sidecar.domain import ShadowScores
 from sidecar.features import REGISTRY, View
 from sidecar.ranking.pipeline import OF_TASK, Scored, score
 from sidecar.ranking.standing import standing
+from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.weights import Weights
 
@@ -15,7 +16,7 @@ _OF_TASK = frozenset(("", *(REGISTRY[index].name for index in OF_TASK)))
 """What a view remembers of the task: those features, and the array that stands for nothing."""
 
 
-def score_beside(scored: Scored, view: View, snapshot: Snapshot, weights: Weights) -> Scored:
+def score_beside(scored: Scored, view: View, snapshot: Snapshot | Part, weights: Weights) -> Scored:
     """Scores every row of a view that is scored already by other weights. What the task gives is not worked out again,
     unless either has variants of its own; what depends on half-lives is."""
     is_same = view.variants == weights.variants

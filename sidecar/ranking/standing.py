@@ -15,6 +15,7 @@ from sidecar.domain import Floats, Micros
 from sidecar.features import RAW_NAMES, REGISTRY, View, raw_columns, values_without_use
 from sidecar.features.recency import whole_minute
 from sidecar.ranking.gates import Gates, gate_codes
+from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.weights import KNOWN, Known, Weights, known_parts
 
@@ -44,7 +45,7 @@ def at_rows(columns: Mapping[int, Floats], rows: list[int], width: int) -> Float
     return np.ascontiguousarray(found.T)
 
 
-def standing(snapshot: Snapshot, view: View, weights: Weights) -> Standing:
+def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standing:
     """What is known of the snapshot's memories at the view's time, by these weights."""
     # Told apart by identity: what was made keeps its sources alive, so that no other object can have their place.
     of = (id(weights), id(view.use_prior), view.emotion_enabled, whole_minute(view.as_of_time))

@@ -20,6 +20,7 @@ from sidecar.retrieval import rows, vectors
 from sidecar.retrieval.contents import Contents, Mask
 from sidecar.retrieval.document import Mark, document_of
 from sidecar.retrieval.lexical import InvertedIndex
+from sidecar.retrieval.near import Near
 from sidecar.retrieval.postings import EMPTY, Packed
 from sidecar.retrieval.rows import Directory, Places
 from sidecar.retrieval.sources import Source, digest
@@ -99,12 +100,13 @@ def of_arrays(
     ids: list[str],
     terms: Packed,
     marks: Packed,
+    near: Near | None = None,
 ) -> Contents:
     """Contents whose index is packed, and shared with no others. Every row lives."""
     of_marks: InvertedIndex[Mark] = InvertedIndex(source.hasher, marks)
     directory = Directory(of_marks, table.column("key"))
     of_terms: InvertedIndex[str] = InvertedIndex(source.hasher, terms)
-    return Contents.of(score_version, table, kinds, ids, source, of_terms, of_marks, directory)
+    return Contents.of(score_version, table, kinds, ids, source, of_terms, of_marks, directory, near=near)
 
 
 def changed(before: Contents, change: Change) -> Contents:
@@ -171,6 +173,7 @@ def compacted(before: Contents) -> Contents:
         list(compress(before.columns.ids, live.tolist())),
         before.terms.packed(live),
         before.marks.packed(live),
+        before.near.renumbered(live),
     )
 
 
@@ -189,6 +192,7 @@ class _Writer:
         self._kinds = dict.fromkeys(before.kinds)
         self._kind_codes = {kind: code for code, kind in enumerate(before.kinds)}
         self._relinked = False
+        self._touched: set[int] = set()
         self._moved = False
         self.id_list = before.id_list
 
@@ -246,6 +250,7 @@ class _Writer:
                 links, self._draft.column("create_time"), self.id_list
             )
         before = self._before
+        before.near.touch(self._touched)
         return Contents.of(
             score_version,
             self._draft.finish(),
@@ -256,6 +261,7 @@ class _Writer:
             before.marks,
             before.directory,
             None if self._moved else before.kept_of_texts,
+            before.near,
         )
 
     def _append(self, memories: Sequence[Memory], uses: Sequence[int | None]) -> None:
@@ -357,3 +363,4 @@ class _Writer:
         held = self._draft.column(name)[row]
         if held != value and not (held != held and value != value):
             self._draft.writable(name)[row] = value
+            self._touched.add(row)

@@ -14,6 +14,7 @@ from sidecar.domain import Memory
 from sidecar.features.view import NO_TIME, Columns, Kept
 from sidecar.retrieval.document import Mark
 from sidecar.retrieval.lexical import InvertedIndex
+from sidecar.retrieval.near import Near
 from sidecar.retrieval.rows import Directory, Places
 from sidecar.retrieval.sources import Name, Source
 from sidecar.retrieval.table import Prefix, Table
@@ -154,6 +155,8 @@ class Contents:
     """For what follows from this score version."""
     kept_of_texts: Kept
     """For what follows from texts, threads and which rows live; later contents with the same ones share it."""
+    near: Near
+    """Shared by all contents of this numbering of rows."""
 
     @staticmethod
     def of(
@@ -166,6 +169,7 @@ class Contents:
         marks: InvertedIndex[Mark],
         directory: Directory,
         kept_of_texts: Kept | None = None,
+        near: Near | None = None,
     ) -> Contents:
         """Derives what follows from the rest."""
         columns = Columns(
@@ -194,6 +198,7 @@ class Contents:
             total_terms,
             Kept(),
             kept_of_texts or Kept(),
+            near or Near(),
         )
 
     def __len__(self) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 import Stemmer
 
 from sidecar.retrieval import changing
+from sidecar.retrieval.cells import Cells
 from sidecar.retrieval.contents import Contents
 from sidecar.retrieval.postings import Packed
 from sidecar.retrieval.table import Array
@@ -53,6 +54,7 @@ class IndexArrays:
     columns: Mapping[str, Array]
     terms: Packed
     marks: Packed
+    cells: Cells | None
 
 
 @cache
@@ -78,6 +80,9 @@ def write(path: Path, contents: Contents, identity: str) -> None:
     for index, packed in (("terms", contents.terms.packed(live)), ("marks", contents.marks.packed(live))):
         for name, array in packed.arrays().items():
             arrays.append((f"{index}/{name}", iter((array,)), array.dtype, array.shape, len(array)))
+    if (cells := contents.near.cells) is not None:
+        for name, array in (("centres", cells.centres), ("cell", cells.cell[: len(live)][live[: len(cells)]])):
+            arrays.append((f"cells/{name}", iter((array,)), array.dtype, array.shape, len(array)))
     header: dict[str, Any] = {
         "identity": identity,
         "made_by": made_by(),
@@ -131,6 +136,7 @@ def read(path: Path, identity: str, score_version: int) -> IndexArrays:
                 columns,
                 _packed(found, "terms", rows),
                 _packed(found, "marks", rows),
+                Cells.of(found["cells/centres"], found["cells/cell"]) if "cells/cell" in found else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UnusableError(f"it cannot be read: {error}") from error

@@ -16,6 +16,7 @@ from sidecar.domain import IndexedState
 from sidecar.retrieval import changing, index_file
 from sidecar.retrieval.contents import Contents
 from sidecar.retrieval.index_file import IndexArrays, UnusableError
+from sidecar.retrieval.near import Near
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.sources import Source
 from sidecar.retrieval.table import Table
@@ -95,7 +96,9 @@ class KeptIndexes:
             raise
         if not self._store.keep_index(namespace, name, contents.score_version):
             return None
-        return self._of_arrays(found, list(compress(contents.columns.ids, contents.columns.live.tolist())))
+        live = contents.columns.live
+        ids = list(compress(contents.columns.ids, live.tolist()))
+        return self._of_arrays(found, ids, contents.near.renumbered(live))
 
     def _from_file(self, namespace: str, state: IndexedState) -> tuple[Snapshot, int]:
         change = state.change
@@ -106,15 +109,18 @@ class KeptIndexes:
             raise UnusableError("it is newer than the store")
         found = index_file.read(self._store.folder / state.file, self._identity(namespace), state.index_version)
         keys = found.columns["key"][: found.rows].tolist()
-        contents = changing.changed(self._of_arrays(found, [state.ids.get(key, "") for key in keys]), change)
+        ids = [state.ids.get(key, "") for key in keys]
+        contents = changing.changed(self._of_arrays(found, ids, Near(cells=found.cells)), change)
         alive = contents.columns.key[contents.columns.live].tolist()
         if len(alive) != len(state.ids) or not all(key in state.ids for key in alive):
             raise UnusableError("it does not hold what the store holds")
         return Snapshot(contents), touched
 
-    def _of_arrays(self, found: IndexArrays, ids: list[str]) -> Contents:
+    def _of_arrays(self, found: IndexArrays, ids: list[str], near: Near) -> Contents:
         table = Table.of(found.columns, found.rows)
-        return changing.of_arrays(self._source, found.score_version, table, found.kinds, ids, found.terms, found.marks)
+        return changing.of_arrays(
+            self._source, found.score_version, table, found.kinds, ids, found.terms, found.marks, near
+        )
 
     def _identity(self, namespace: str) -> str:
         """Of everything but the program that a file goes by. Keyed, so that it does not tell the namespace's name."""

@@ -159,6 +159,14 @@ class Namespaces:
                 with entry.lock:
                     entry.missed = None
 
+    def settled(self, namespace: str) -> Snapshot | None:
+        """The snapshot of a loaded namespace once no change is being made to it; None if it is not loaded."""
+        entry = self._entries.get(namespace)
+        if entry is None:
+            return None
+        with entry.lock:
+            return entry.snapshot
+
     def loaded(self) -> list[str]:
         """Names of the namespaces in memory, in order."""
         with self._lock:

@@ -35,6 +35,7 @@ COMMON = 0.002
 FEWEST_WORDS = 3_000
 """Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
 _WORD = re.compile(r"[^\W_]+")
+_NO_COSINES = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,13 +109,21 @@ class Snapshot:
 
         ValueError if its dimension is another or it is not finite.
         """
+        return self.with_vectors(self.match_text(task, context, trust), task_vector)
+
+    def with_vectors(self, text: TextMatches, task_vector: vectors.Vectors | None) -> TextMatches:
+        """What `match_text` found, with every row's cosine."""
+        return replace(text, cosine=self._cosines(task_vector))
+
+    def match_text(self, task: str, context: Context = NO_CONTEXT, trust: float = 1.0) -> TextMatches:
+        """The same without vectors: `cosine` is of no length."""
         tokens, words = task_words(task)
         about = find_subjects(task, self.contents.marks, self.columns.live, self.kept_of_texts)
         around = dict.fromkeys(
             token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
         )
         return TextMatches(
-            cosine=self._cosines(task_vector),
+            cosine=_NO_COSINES,
             trust=trust,
             terms=tuple(map(self._term, tokens)),
             words=words,
@@ -199,11 +208,8 @@ class Snapshot:
 
     def _find_turns(self) -> NDArray[np.int64]:
         columns = self.columns
-        times = np.unique(
-            np.concatenate((columns.valid_from_time[columns.live], columns.valid_until_time[columns.live]))
-        )
-        found: NDArray[np.int64] = times[times != NO_TIME]
-        return found
+        bounds = (columns.valid_from_time, columns.valid_until_time)
+        return np.unique(np.concatenate([times[columns.live & (times != NO_TIME)] for times in bounds]))
 
     def _cosines(self, task_vector: vectors.Vectors | None) -> NDArray[np.float64]:
         matrix = self.contents.table.column(contents.VECTOR)
@@ -213,6 +219,17 @@ class Snapshot:
         task = vectors.snap(task_vector)[0]
         cosines = vectors.cosines(matrix, inverse, task)
         cosines[(inverse == 0.0) if task.any() else slice(None)] = np.nan
+        return cosines
+
+    def cosines_at(self, task_vector: vectors.Vectors | None, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The cosines of some rows, as `match` gives them; NaN without vectors. Shape (len(rows),)."""
+        matrix = self.contents.table.column(contents.VECTOR)
+        if task_vector is None or not matrix.shape[1]:
+            return np.full(len(rows), np.nan)
+        inverse = self.contents.table.column(contents.INVERSE_LENGTH)
+        task = vectors.snap(task_vector)[0]
+        cosines = vectors.cosines_at(matrix, inverse, task, rows)
+        cosines[(inverse[rows] == 0.0) if task.any() else slice(None)] = np.nan
         return cosines
 
     def _weighed_words(self, task: str) -> Iterator[WeighedWord]:

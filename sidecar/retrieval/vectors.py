@@ -57,6 +57,21 @@ def cosines(matrix: Vectors, inverse: Floats, task: Vectors) -> Floats:
         faiss.fvec_inner_products_ny(  # type: ignore[attr-defined]  # its stub file lacks the C functions
             faiss.swig_ptr(products), faiss.swig_ptr(task), faiss.swig_ptr(matrix), dimension, rows
         )
+    return _cosines(products, inverse, task)
+
+
+def cosines_at(matrix: Vectors, inverse: Floats, task: Vectors, rows: NDArray[np.int32]) -> Floats:
+    """The same of some rows alone, to the last bit, without copying them. Shape (len(rows),)."""
+    products = np.empty(len(rows), dtype=np.float32)
+    if len(rows):
+        task = np.ascontiguousarray(task, dtype=np.float32)
+        at = rows.astype(np.int64)
+        pointers = [faiss.swig_ptr(array) for array in (products, task, matrix, at)]
+        faiss.fvec_inner_products_by_idx(*pointers, matrix.shape[1], 1, len(rows))  # type: ignore[attr-defined]  # as above
+    return _cosines(products, inverse[rows], task)
+
+
+def _cosines(products: Vectors, inverse: Floats, task: Vectors) -> Floats:
     own = inverse_lengths(task[None, :])[0]
     cosine: Floats = np.clip(products * inverse * own, -1.0, 1.0) + 0.0  # no -0.0: its sign goes by the summation
     return cosine

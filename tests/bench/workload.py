@@ -50,3 +50,40 @@ def tasks(count: int, seed: int = 1) -> list[str]:
         " ".join(known[i] for i in (np.minimum(rng.zipf(1.25, int(rng.integers(5, 11))), VOCABULARY) - 1).tolist())
         for _ in range(count)
     ]
+
+
+TOPIC_WORDS = 60
+MEMORIES_PER_TOPIC = 400
+
+
+def _topics(count: int, known: list[str], rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.choice(len(known), TOPIC_WORDS, replace=False) for _ in range(max(20, count // MEMORIES_PER_TOPIC))]
+
+
+def _about(topic: np.ndarray, length: int, known: list[str], rng: np.random.Generator) -> str:
+    common = np.minimum(rng.zipf(1.25, length), VOCABULARY) - 1
+    own = topic[np.minimum(rng.zipf(1.3, length), TOPIC_WORDS) - 1]
+    return " ".join(known[i] for i in np.where(rng.random(length) < 0.5, common, own).tolist())
+
+
+def topical(count: int, seed: int = 1) -> Iterator[dict[str, object]]:
+    """`count` memories in threads of twenty, each thread about one of many topics with words of its own: texts that
+    lie in heaps, as real ones do."""
+    known, rng = words(seed), np.random.default_rng(seed)
+    topics = _topics(count, known, rng)
+    of_thread = rng.integers(0, len(topics), count // 20 + 1)
+    for number in range(count):
+        yield {
+            "id": f"m{number:07d}",
+            "content": _about(topics[of_thread[number // 20]], int(rng.integers(8, 45)), known, rng),
+            "kind": KINDS[number % len(KINDS)],
+            "source_thread": f"t{number // 20}",
+            "source_sequence": number % 20,
+        }
+
+
+def topical_tasks(count: int, of: int, seed: int = 2) -> list[str]:
+    """Tasks of four to nine words, each about a topic of `topical(of)`."""
+    known = words(1)
+    topics, rng = _topics(of, known, np.random.default_rng(1)), np.random.default_rng(seed)
+    return [_about(topics[rng.integers(len(topics))], int(rng.integers(4, 10)), known, rng) for _ in range(count)]

@@ -33,6 +33,7 @@ class LeftOutReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LEFT_OUT_REASON_OVERSIZED: _ClassVar[LeftOutReason]
     LEFT_OUT_REASON_BUDGET: _ClassVar[LeftOutReason]
     LEFT_OUT_REASON_OUTRANKED: _ClassVar[LeftOutReason]
+    LEFT_OUT_REASON_NOT_A_CANDIDATE: _ClassVar[LeftOutReason]
 
 class EmptyReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -65,6 +66,7 @@ LEFT_OUT_REASON_NEAR_DUPLICATE: LeftOutReason
 LEFT_OUT_REASON_OVERSIZED: LeftOutReason
 LEFT_OUT_REASON_BUDGET: LeftOutReason
 LEFT_OUT_REASON_OUTRANKED: LeftOutReason
+LEFT_OUT_REASON_NOT_A_CANDIDATE: LeftOutReason
 EMPTY_REASON_UNSPECIFIED: EmptyReason
 EMPTY_REASON_NO_MEMORIES: EmptyReason
 EMPTY_REASON_FILTERED: EmptyReason
