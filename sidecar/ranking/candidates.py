@@ -25,6 +25,7 @@ from sidecar.retrieval.vectors import Vectors
 from sidecar.weights import Weights, add_up
 
 Rows = NDArray[np.int32]
+Amounts = NDArray[np.floating[Any]]
 
 LOOKED_AT = 1_000
 """Rows whose vectors are compared with the task's, at least."""
@@ -157,7 +158,7 @@ class _Pad:
         self.amounts: NDArray[np.float32] = amounts
         self._rows: list[Rows] = []
 
-    def add(self, rows: Rows, amounts: Floats | float) -> None:
+    def add(self, rows: Rows, amounts: Amounts | float) -> None:
         """Rows, each once."""
         self._rows.append(rows)
         self.amounts[rows] += amounts
@@ -188,10 +189,10 @@ def _passing(rows: Rows, codes: NDArray[np.int8]) -> Rows:
     return passed
 
 
-def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[tuple[Rows, Floats | float]]:
+def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[tuple[Rows, Amounts | float]]:
     """Rows that bear something that the task names, and what that could be worth to them."""
     text = task.text
-    yield from _worded(snapshot, text, lexical.telling(text), task.pull("lexical", "thread"))
+    yield from _worded(snapshot, task, lexical.telling(text), task.pull("lexical", "thread"))
     telling_context = [term for term in text.context_terms if not term.is_stop_word]
     for terms, pull in ((text.handles, task.pull("handles")), (telling_context, task.pull("context"))):
         attainable = sum(term.idf for term in terms)
@@ -207,27 +208,21 @@ def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[t
 
 
 def _worded(
-    snapshot: Snapshot, text: TextMatches, terms: Sequence[TermMatch], pull: float
-) -> Iterator[tuple[Rows, Floats]]:
-    of_terms = snapshot.contents.near.of_terms
-    attainable = sum(term.idf for term in terms)
-    left = POSTINGS
+    snapshot: Snapshot, task: Task, terms: Sequence[TermMatch], pull: float
+) -> Iterator[tuple[Rows, Amounts | float]]:
+    """Rows that bear the task's terms. Where every word counts alike, so it does here."""
+    alike, of_terms, left = "lexical" in task.weights.variants, snapshot.contents.near.of_terms, POSTINGS
+    attainable = len(terms) if alike else sum(term.idf for term in terms)
     for term in sorted(terms, key=lambda term: len(term.rows)):
-        left -= len(term.rows)
         rows, counts = term.rows, term.counts
-        if left >= 0:
-            yield rows, (pull * term.idf / attainable) * _saturated(text, rows, counts)
-            continue
-        best = of_terms.get(term.term)
-        if best is None:
-            amounts = _saturated(text, rows, counts)
-            count = min(BEST_OF_TERM, len(rows))
-            best = of_terms[term.term] = np.sort(rows[np.argpartition(-amounts, count - 1)[:count]])
-        here = rows.searchsorted(best)
-        there = here < len(rows)
-        here = here[there]
-        here = here[rows[here] == best[there]]
-        yield rows[here], (pull * term.idf / attainable) * _saturated(text, rows[here], counts[here])
+        left -= len(rows)
+        if left < 0:
+            best = of_terms.get(term.term)
+            if best is None:
+                best = of_terms[term.term] = np.sort(_top(rows, _saturated(task.text, rows, counts), BEST_OF_TERM))
+            here = meeting(rows, best)[0]
+            rows, counts = rows[here], counts[here]
+        yield rows, pull / attainable * (1.0 if alike else term.idf * _saturated(task.text, rows, counts))
 
 
 def _saturated(text: TextMatches, rows: Rows, counts: Rows) -> Floats:
@@ -250,7 +245,7 @@ def _standing_at(standings: Standings, rows: Rows) -> NDArray[np.float32]:
     return np.where(rows < known, standings.amounts[np.minimum(rows, known - 1)], np.float32(0.0))
 
 
-def _top(rows: Rows, amounts: NDArray[np.floating[Any]], count: int) -> Rows:
+def _top(rows: Rows, amounts: Amounts, count: int) -> Rows:
     if len(rows) <= count:
         return rows
     best: Rows = rows[np.argpartition(-amounts, count - 1)[:count]]
