@@ -27,7 +27,7 @@ from sidecar.weights import Weights, add_up
 Rows = NDArray[np.int32]
 Amounts = NDArray[np.floating[Any]]
 
-LOOKED_AT = 1_000
+LOOKED_AT = 1_200
 """Rows whose vectors are compared with the task's, at least."""
 STANDING_LOOKED_AT = 300
 """Rows beside them: those that stand best before any task."""
@@ -36,17 +36,17 @@ DEEPER = 10
 together that decide, and none of the two finds the best alone."""
 FEWEST_WORDS = 0.4
 """Words hardly count below this share of what words and meaning count."""
-POSTINGS = 10_000
+POSTINGS = 20_000
 """Postings that are gone through, rarest terms first; of the terms left over, the rows are taken to which they give
 most."""
 BEST_OF_TERM = 512
 MANY = 2_000
 """Of more rows that share a handle, a subject or a date, those are taken that stand best."""
-SHORTLIST = 400
+SHORTLIST = 500
 """Rows that match best by meaning, and as many that do by what they bear, are compared by both together."""
-SEEDS = 250
+SEEDS = 300
 """The best of these are candidates;"""
-WITH_NEIGHBOURS = 100
+WITH_NEIGHBOURS = 120
 """the best of those with their neighbours in the thread, two on either side;"""
 BEST_STANDING = 60
 """those that stand best before any task;"""
