@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,10 +165,7 @@ def namespaces(connection: Connection) -> None:
 
 def _ask(what: str) -> None:
     """Goes on if the user says yes; Failure otherwise."""
-    click.echo(f"This deletes memories for good: {what}. Go on? [y/N] ", nl=False, err=True)
-    answer = sys.stdin.readline()
-    if not answer:
-        raise click.UsageError("there is nobody to ask: add --yes to delete without being asked")
+    answer = screen.asked(f"This deletes memories for good: {what}. Go on? [y/N] ", "--yes")
     if answer.strip().lower() not in ("y", "yes"):
         raise Failure("nothing was deleted")
 

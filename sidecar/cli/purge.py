@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from sidecar.cli import screen
@@ -26,11 +24,8 @@ def purge(connection: Connection, name: str, confirmed: str | None) -> None:
     Deleted text is in none of the store's files within 30 seconds. Exports and backups are not touched.
     """
     if confirmed is None:
-        click.echo(f"Everything in {screen.visible(name)} will be gone. Type its name: ", nl=False, err=True)
-        answer = sys.stdin.readline()
-        if not answer:
-            raise click.UsageError(f"there is nobody to ask: add --yes {name} to purge without being asked")
-        confirmed = answer.rstrip("\n")
+        words = f"Everything in {screen.visible(name)} will be gone. Type its name: "
+        confirmed = screen.asked(words, f"--yes {name}").rstrip("\n")
     if confirmed != name:
         raise click.UsageError(f"{confirmed!r} is not {name!r}; nothing was removed")
     with connection.client() as client:

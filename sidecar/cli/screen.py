@@ -91,6 +91,16 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
+def asked(question: str, flag: str) -> str:
+    """The line that answers a question. UsageError where nobody is there to ask, with the flag that saves asking."""
+    click.echo(question, nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        click.echo(err=True)
+        raise click.UsageError(f"there is nobody to ask: add {flag} to go on without being asked")
+    return answer
+
+
 def is_terminal() -> bool:
     """True if standard output is a terminal."""
     return sys.stdout.isatty()

@@ -51,6 +51,8 @@ def fault_of(error: ValueError) -> str:
         return f"is not a JSON object: {error}"
     if error.msg == "Extra data":
         return f"holds more than one object, the second at character {error.colno}; write one a line"
+    if error.pos == 0:
+        return "is not a JSON object"
     if error.pos >= len(error.doc.rstrip()):
         return "is not a whole JSON object: it ends before the object does"
     return f"is not a whole JSON object: {error.msg} at character {error.colno}"

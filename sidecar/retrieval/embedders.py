@@ -58,7 +58,7 @@ def _wordllama(_: str) -> Embedder:
 def _model2vec(folder: str) -> Embedder:
     from sidecar.retrieval.static import Model2VecEmbedder
 
-    _need("model2vec", "tokenizers", "install memory-ranker[model2vec]")
+    _need("model2vec", "tokenizers", "pip install 'memory-ranker[model2vec]'")
     return Model2VecEmbedder(_folder("model2vec", folder, "model.safetensors", "tokenizer.json"))
 
 
@@ -66,7 +66,7 @@ def _onnx(folder: str) -> Embedder:
     from sidecar.retrieval.onnx import OnnxEmbedder, model_file
 
     for module in ("onnxruntime", "tokenizers"):
-        _need("onnx", module, "install memory-ranker[onnx]")
+        _need("onnx", module, "pip install 'memory-ranker[onnx]'")
     found = _folder("onnx", folder, "tokenizer.json")
     if model_file(found) is None:
         raise SettingsError(f"embedder: {found} holds neither model.onnx nor onnx/model.onnx")
