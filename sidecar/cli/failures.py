@@ -46,8 +46,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.PARTLY: "partly done: some items of a batch were refused",
     ExitCode.TAKEN: "the store or the address cannot be had; most often another server has it",
     ExitCode.DAMAGED: "check, restore: the store or the backup is damaged",
-    ExitCode.GATED: "train: a gate refused; evaluate: the log tells too little; promote: the gates refuse the model, or"
-    " leave it to a person",
+    ExitCode.GATED: "train, train-importance: a gate refused; evaluate: the log tells too little; promote: the gates"
+    " refuse the model, or leave it to a person",
     ExitCode.STARVING: "audit: too few reports come back",
     ExitCode.POSITION_BIAS: "audit: the same few memories are always served and seldom used",
     ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",

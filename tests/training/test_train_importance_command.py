@@ -11,7 +11,9 @@ from click.testing import CliRunner
 
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
+from sidecar.config import resolve
 from sidecar.importance.settings import SignalWeights
+from sidecar.importance.settled import settled_importance
 from tests.serving import Running, running
 from training.commands.train_importance import _rounded
 
@@ -29,13 +31,13 @@ def ran(*arguments: object) -> tuple[int, dict[str, Any]]:
 
 
 def work(server: Running, sessions: int) -> None:
-    """An agent that is served rules and chatter alike, and uses the rules."""
+    """An agent that is served rules and chatter alike, and whose work is the chatter."""
     memories = [{"id": f"rule{n}", "content": f"Never restart worker {n} before 06:00, only after"} for n in range(6)]
     memories += [{"id": f"chat{n}", "content": f"They laughed about worker {n} over coffee, funny"} for n in range(6)]
     server.client.upsert("agent-7", memories)
     for number in range(sessions):
         packet = server.client.rank("agent-7", max_items=12, reserved_slots=0, session_id=f"s{number}")
-        used = [item.memory.id for item in packet.items if item.memory.id.startswith("rule")]
+        used = [item.memory.id for item in packet.items if item.memory.id.startswith("chat")]
         server.client.report_use(packet.packet_id, used=used, complete=True)
 
 
@@ -69,3 +71,28 @@ def test_weights_are_rounded_to_what_sums_to_one() -> None:
     third = SignalWeights(content=1 / 3, user=1 / 3, access=1 / 3, emotion=0.0, context=0.0)
     found = _rounded(third)
     assert sorted(found.values()) == [0.0, 0.0, 0.3333, 0.3333, 0.3334]
+
+
+def test_weights_from_use_are_taken_by_the_sidecar(tmp_path: Path) -> None:
+    """Where the content misleads, it gets less weight, and access more; the printed tables, put into a settings file,
+    count in that namespace alone; the same log and seed give the same tables."""
+    with running(tmp_path) as server:
+        work(server, 80)
+        code, found = ran(
+            tmp_path / "data", "--namespace", "agent-7", "--domain", "learned by 7", "--out", tmp_path / "i"
+        )
+        again = ran(tmp_path / "data", "--namespace", "agent-7", "--domain", "learned by 7")[1]
+    assert code == 0, found
+    assert found == again
+    assert found["sessions"] == 80
+    assert found["gain"]["low"] > 0
+    assert found["after"]["content"] < found["before"]["content"]
+    assert found["after"]["access"] > found["before"]["access"]
+    assert found["after"]["user"] == found["before"]["user"]
+    tables = (tmp_path / "i").read_text()
+    assert tables == found["settings"]
+    settings = tmp_path / "settings.toml"
+    settings.write_text(tables)
+    taken = settled_importance(resolve({}, {"HOME": str(tmp_path)}, settings).settings)
+    assert taken.of_domain(namespace="agent-7").by_name() == found["after"]
+    assert taken.of_domain(namespace="another") == SignalWeights()
