@@ -98,9 +98,10 @@ def test_the_page_has_every_metric_and_no_other(shown: tuple[Metrics, dict[str, 
     assert {name: kind for name, kind, *_ in rows} == metrics.types
     assert {name: set(re.findall(r"`(\w+)`", labels)) for name, _, labels, _ in rows} == metrics.labels
     words = {name: set(re.findall(r"`(\w+)`", meaning)) for name, _, _, meaning in rows}
-    for label in ("stage", "segment", "channel", "outcome", "pool"):
+    for label in ("stage", "segment", "channel", "outcome", "pool", "reason"):
         for name in (each for each, labels in metrics.labels.items() if label in labels):
-            if name != "memory_ranker_uses_total":  # whose channels are those of the row above it
+            # The channels of uses are those of the row above it; the reasons of refusals have a page of their own.
+            if name not in ("memory_ranker_uses_total", "memory_ranker_refusals_total"):
                 seen = {each for key in values for each in re.findall(rf'^{name}\w*{{.*\b{label}="(\w+)"', key)}
                 assert seen <= words[name], name
 
