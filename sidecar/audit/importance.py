@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist, fmean, variance
@@ -28,6 +28,8 @@ FEWEST_MOVED = 10
 """Memories that its runs moved."""
 STEADY = 0.01
 """A mean move that is surely within this, either way, is none."""
+MOST_GROUPS = 50
+"""Of a dimension the largest groups are looked at."""
 FEWEST_OF_GROUP = 20
 """Memories of a group, and of all others beside them in the same strata, before they are compared."""
 TELLING_GAP = 0.05
@@ -43,6 +45,10 @@ _WHERE_TO_LOOK = {
     "author": "look at what the content of their memories misses (importance --id)",
     "language": "look at what the content of its memories misses (importance --id)",
 }
+
+
+Stratum = tuple[int, int]
+"""Of equal use: places among RATES and SEEN."""
 
 
 class Evidence(StrEnum):
@@ -93,6 +99,32 @@ class Gap:
     evidence: Evidence
 
 
+@dataclass(slots=True)
+class _Sums:
+    """Of scores: how many, their sum, and that of their squares."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.squares += value * value
+
+    def less(self, other: _Sums) -> _Sums:
+        return _Sums(self.count - other.count, self.total - other.total, self.squares - other.squares)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    @property
+    def variance_of_mean(self) -> float:
+        """Needs two scores."""
+        return max(self.squares - self.total * self.mean, 0.0) / (self.count - 1) / self.count
+
+
 def trends(runs: Sequence[RunMoves]) -> list[Trend]:
     """The trend of each namespace that a run moved, by name."""
     by_namespace: dict[str, list[RunMoves]] = defaultdict(list)
@@ -102,8 +134,8 @@ def trends(runs: Sequence[RunMoves]) -> list[Trend]:
 
 
 def gaps(memories: Sequence[JudgedMemory]) -> list[Gap]:
-    """The gap of every group of every dimension that has two groups or more, by dimension and name. Memories without an
-    author are no group of theirs."""
+    """The gaps of the MOST_GROUPS largest groups of every dimension that has two or more, by dimension and name.
+    Memories without an author are no group of theirs."""
     scores = [score(each.kind, each.content, each.use) for each in memories]
     strata = [_stratum(each) for each in memories]
     dimensions: dict[str, Callable[[JudgedMemory], str]] = {
@@ -113,11 +145,17 @@ def gaps(memories: Sequence[JudgedMemory]) -> list[Gap]:
     }
     found = []
     for dimension, of in dimensions.items():
-        groups = [of(each) for each in memories]
-        names = sorted(set(groups) - {""})
+        own: dict[str, dict[Stratum, _Sums]] = defaultdict(lambda: defaultdict(_Sums))
+        everyone: dict[Stratum, _Sums] = defaultdict(_Sums)
+        for each, value, stratum in zip(memories, scores, strata, strict=True):
+            everyone[stratum].add(value)
+            if group := of(each):
+                own[group][stratum].add(value)
+        sizes = {group: sum(each.count for each in by_stratum.values()) for group, by_stratum in own.items()}
+        names = sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_GROUPS])
         if len(names) > 1:
             sure = 1.0 - (1.0 - CONFIDENCE) / len(names)
-            found += [_gap(dimension, name, groups, scores, strata, sure) for name in names]
+            found += [_gap(dimension, name, own[name], everyone, sure) for name in names]
     return found
 
 
@@ -164,29 +202,27 @@ def _trend(namespace: str, runs: Sequence[RunMoves]) -> Trend:
 
 
 def _gap(
-    dimension: str, name: str, groups: Sequence[str], scores: Sequence[float], strata: Sequence[object], sure: float
+    dimension: str, name: str, own: Mapping[Stratum, _Sums], everyone: Mapping[Stratum, _Sums], sure: float
 ) -> Gap:
-    own: dict[object, list[float]] = defaultdict(list)
-    others: dict[object, list[float]] = defaultdict(list)
-    for group, value, stratum in zip(groups, scores, strata, strict=True):
-        (own if group == name else others)[stratum].append(value)
+    others = {each: everyone[each].less(own[each]) for each in own}
+    memories = sum(each.count for each in own.values())
     # Only where there are two of each can they be compared, and their spread be told.
-    shared = [each for each in own if len(own[each]) > 1 and len(others.get(each, ())) > 1]
-    count, beside = sum(len(own[each]) for each in shared), sum(len(others[each]) for each in shared)
+    shared = [each for each in own if min(own[each].count, others[each].count) > 1]
+    count, beside = sum(own[each].count for each in shared), sum(others[each].count for each in shared)
     if min(count, beside) < FEWEST_OF_GROUP:
-        return Gap(dimension, name, groups.count(name), 0.0, -math.inf, math.inf, Evidence.INSUFFICIENT)
+        return Gap(dimension, name, memories, 0.0, -math.inf, math.inf, Evidence.INSUFFICIENT)
     apart = spread = 0.0
     for each in shared:
-        share = len(own[each]) / count
-        apart += share * (fmean(own[each]) - fmean(others[each]))
-        spread += share**2 * (variance(own[each]) / len(own[each]) + variance(others[each]) / len(others[each]))
+        share = own[each].count / count
+        apart += share * (own[each].mean - others[each].mean)
+        spread += share**2 * (own[each].variance_of_mean + others[each].variance_of_mean)
     apart, low, high = _interval(apart, spread, sure)
     evidence = Evidence.NONE
     if high < 0.0 and apart <= -TELLING_GAP:
         evidence = Evidence.LOWER
     elif low > 0.0 and apart >= TELLING_GAP:
         evidence = Evidence.HIGHER
-    return Gap(dimension, name, groups.count(name), apart, low, high, evidence)
+    return Gap(dimension, name, memories, apart, low, high, evidence)
 
 
 def _interval(mean: float, spread: float, sure: float) -> tuple[float, float, float]:
@@ -195,6 +231,6 @@ def _interval(mean: float, spread: float, sure: float) -> tuple[float, float, fl
     return mean, mean - wide, mean + wide
 
 
-def _stratum(memory: JudgedMemory) -> tuple[int, int]:
+def _stratum(memory: JudgedMemory) -> Stratum:
     rate = memory.counts.used / memory.counts.seen
     return sum(rate > bound for bound in RATES), sum(memory.counts.seen > bound for bound in SEEN)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sidecar.audit.importance import FEWEST_OF_GROUP, Evidence, Gap, Trend, gaps, score, trends
+from sidecar.audit.importance import FEWEST_OF_GROUP, MOST_GROUPS, Evidence, Gap, Trend, gaps, score, trends
 from sidecar.domain import SECOND, UseCounts, UseReport
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.language import language_of
@@ -87,6 +88,17 @@ def test_memories_without_an_author_are_no_group() -> None:
     found = gaps(memories(400, seed=4))
     assert {each.group for each in found if each.dimension == "author"} == {"anna", "bo"}
     assert not [each for each in found if each.dimension == "kind"]
+
+
+def test_of_many_authors_the_largest_are_compared() -> None:
+    """Quickly, and with as many intervals as are shown."""
+    found = []
+    for n, memory in enumerate(memories(6_000, seed=6)):
+        found.append(replace(memory, author="anna" if n % 2 else f"author-{n % 999}"))
+    authors = [each for each in gaps(found) if each.dimension == "author"]
+    assert len(authors) == MOST_GROUPS
+    assert gap_of(authors, "author", "anna").memories == 3_000
+    assert gap_of(authors, "author", "anna").evidence is Evidence.NONE
 
 
 def moved(runs: int, count: int, by: float, seed: int = 0) -> list[RunMoves]:
