@@ -131,7 +131,8 @@ class Sidecar:
             store.forewarn(source.leave)
             identifying = (identity(embedder), settings.use_agent_session_cap)
             store.sweep_indexes()
-            namespaces = Namespaces(store.load, source, KeptIndexes(store, source, INDEX_FILES, identifying))
+            kept_indexes = KeptIndexes(store, source, INDEX_FILES, identifying)
+            namespaces = Namespaces(store.load, source, kept_indexes, settings.loaded_bytes)
             priors = PriorsByVersion(store.use_priors())
             store.subscribe(priors.apply)
             store.subscribe(namespaces.apply)
@@ -303,10 +304,13 @@ def _settle_embedder(store: Store, embedder: Embedder, spec: str, reindexer: Rei
 
 
 def _load_all(store: Store, namespaces: Namespaces) -> int:
-    """Brings every memory into memory, so that the first call is answered like the next. Returns how many."""
+    """Brings every memory into memory while there is room, so that the first call is answered like the next. Returns
+    how many there are."""
     count, after = 0, ""
     while page := store.list_namespaces(after, PAGE):
         for each in page:
-            count += namespaces.get(each.namespace).live_count
+            count += each.memory_count
+            if not namespaces.let_go:
+                namespaces.get(each.namespace)
         after = page[-1].namespace
     return count

@@ -109,6 +109,15 @@ class Settings:
         default=0,
         metadata=_about(whole(0, 2**53), "size of the store from which writes are refused; 0 for no limit", "bytes"),
     )
+    loaded_bytes: int = field(
+        default=0,
+        metadata=_about(
+            whole(0, 2**53),
+            "memory that loaded namespaces may take, about; above, those not used for longest are let go of until they "
+            "are asked for; 0 for no limit",
+            "bytes",
+        ),
+    )
     log_level: str = field(
         default="info",
         metadata=_about(choice("debug", "info", "warning", "error"), "least severity that is logged"),

@@ -24,7 +24,8 @@ _log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """Keeps the index files of all loaded namespaces nearly up to date, until it is closed."""
+    """Keeps the index files of all loaded namespaces nearly up to date, and namespaces that have grown within their
+    limit, until it is closed."""
 
     def __init__(self, namespaces: Namespaces, period: float = PERIOD) -> None:
         self._namespaces = namespaces
@@ -59,3 +60,5 @@ class Keeper:
     def _run(self) -> None:
         while not self._closing.wait(self._period):
             self.look()
+            if self._namespaces.make_room():
+                give_back()

@@ -24,6 +24,8 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 _COUNT_BITS = 20
 _MOST_COUNTED = (1 << _COUNT_BITS) - 1
 _FEW = 48
+BYTES_A_KEY = 150
+"""Of a key that is not packed."""
 
 
 class _Block:
@@ -131,6 +133,12 @@ class InvertedIndex(Generic[Key]):
     def unpacked(self) -> int:
         """Keys that came since the index was packed."""
         return len(self._postings)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about."""
+        packed = sum(array.nbytes for array in self._base.arrays().values())
+        return packed + BYTES_A_KEY * len(self._postings)
 
     def packed(self, live: NDArray[np.bool_]) -> Packed:
         """The postings of the live rows alone, renumbered without gaps, in the same order."""

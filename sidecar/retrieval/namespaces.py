@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -37,6 +38,8 @@ class _Entry:
     """Changes that came while its index file is written; None while none is."""
     unkept: int = 0
     """Memories that were written since its index file was made."""
+    used: int = 0
+    """Grows with each use of any namespace."""
 
 
 class Namespaces:
@@ -51,13 +54,20 @@ class Namespaces:
         load: Callable[[str], NamespaceState],
         source: Source | None = None,
         indexes: KeptIndexes | None = None,
+        most_bytes: int = 0,
     ) -> None:
         """Memories are kept in `source`, None: all in memory. With `indexes`, a namespace is loaded from its index
-        file where there is a good one."""
+        file where there is a good one. Of namespaces that together take more than `most_bytes`, about, those that were
+        not used for longest are let go of, to be loaded when they are asked for again; 0: none ever.
+        """
         self._load = load
         self._source = source
         self._indexes = indexes
         self._lock = threading.Lock()
+        self._most_bytes = most_bytes
+        self._uses = itertools.count(1)
+        self.let_go = 0
+        """How often one was let go of to make room."""
         self._entries: dict[str, _Entry] = {}
 
     def get(self, namespace: str) -> Snapshot:
@@ -66,15 +76,35 @@ class Namespaces:
         Raises what `load` raises; the next call tries again.
         """
         entry = self._entries.get(namespace)
-        if entry is not None and entry.snapshot is not None:
-            return entry.snapshot
+        if entry is not None and (snapshot := entry.snapshot) is not None:
+            entry.used = next(self._uses)
+            return snapshot
         with self._lock:
             entry = self._entries.setdefault(namespace, _Entry())
         with entry.loading:
             if entry.snapshot is None:
                 self._fill(namespace, entry)
             assert entry.snapshot is not None
-            return entry.snapshot
+            entry.used = next(self._uses)
+        self.make_room()
+        return entry.snapshot
+
+    def make_room(self) -> bool:
+        """Lets go of what was not used for longest, until the rest keeps within the limit; one always stays. False if
+        all stayed."""
+        if not self._most_bytes:
+            return False
+        with self._lock:
+            loaded = [(entry.used, name, entry.snapshot) for name, entry in self._entries.items()]
+        sizes = [(used, name, found.nbytes) for used, name, found in loaded if found is not None]
+        total, before = sum(size for *_, size in sizes), self.let_go
+        for _, name, size in sorted(sizes)[:-1]:
+            if total <= self._most_bytes:
+                break
+            self.evict(name)
+            total -= size
+            self.let_go += 1
+        return self.let_go > before
 
     def apply(self, change: Change) -> None:
         """Moves a loaded namespace on. One that is not loaded will see the change when it is; one that begins with this

@@ -35,6 +35,8 @@ COMMON = 0.002
 FEWEST_WORDS = 3_000
 """Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
 _WORD = re.compile(r"[^\W_]+")
+BYTES_A_ROW = 200
+"""An id, and a share of what is kept between tasks."""
 _NO_COSINES = np.empty(0)
 
 
@@ -62,6 +64,13 @@ class Snapshot:
     def columns(self) -> Columns:
         """The memories as arrays. `superseded` asks only whether a living memory replaces one: see superseded_at."""
         return self.contents.columns
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about: its arrays, and a little for each row."""
+        held = self.contents
+        arrays = sum(array.nbytes for array in held.table.arrays.values())
+        return arrays + held.terms.nbytes + held.marks.nbytes + BYTES_A_ROW * len(self)
 
     @property
     def kept(self) -> Kept:

@@ -203,3 +203,37 @@ def test_no_change_is_lost_between_writers_readers_and_evictions() -> None:
         reader.join()
     assert not faults
     assert truth.namespaces.get("a").live_count == 200
+
+
+def test_what_was_not_used_for_longest_makes_room() -> None:
+    """Above the limit the namespace that was asked for longest ago is let go of; asked for again, it is loaded with all
+    that was written meanwhile. A snapshot that is in use stays as it is."""
+    truth = Truth()
+    for name in ("a", "b", "c"):
+        for _ in range(50):
+            truth.write(name)
+    one = truth.namespaces.get("a").nbytes
+    truth.namespaces = Namespaces(truth.load, most_bytes=int(2.5 * one))
+    first = truth.namespaces.get("a")
+    truth.namespaces.get("b")
+    truth.namespaces.get("a")
+    truth.namespaces.get("c")
+    assert truth.namespaces.loaded() == ["a", "c"]
+    assert first.live_count == 50
+    truth.write("b")
+    assert truth.namespaces.get("b").live_count == 51
+    assert truth.namespaces.loaded() == ["b", "c"]
+
+
+def test_the_only_namespace_is_never_let_go_of() -> None:
+    """One that is larger than the limit is served all the same, and what outgrows it later goes at the next look."""
+    truth = Truth()
+    truth.namespaces = Namespaces(truth.load, most_bytes=1)
+    truth.write("a")
+    truth.write("b")
+    assert truth.namespaces.get("a").live_count == 1
+    assert not truth.namespaces.make_room()
+    assert truth.namespaces.loaded() == ["a"]
+    truth.namespaces.apply(Change("begins", 1, upserted=(Memory(id="m1", content="a note", key=1),)))
+    assert truth.namespaces.make_room()
+    assert len(truth.namespaces.loaded()) == 1
