@@ -89,6 +89,22 @@ def test_the_wheel_serves_from_an_empty_environment(built: dict[str, Path], vers
 print(sidecar.__file__, *(name for name in {NOT_IN_THE_CORE!r} if util.find_spec(name)))"""
         assert run(bin / "python", "-c", asked, folder=folder).startswith(f"{folder.resolve()}/venv/")
         assert serves(bin / "memory-ranker", folder) == ["canary"]
+        if found == sys.executable:
+            # What training needs is an extra: without it its commands say so, with it the log of that server is read.
+            for command in ("train", "evaluate", "train-importance", "export-log"):
+                assert f"  {command}  " in run(bin / "memory-ranker", "--help")
+            export = [
+                str(bin / "memory-ranker"),
+                "export-log",
+                str(folder / "data"),
+                "--out",
+                str(folder / "l.parquet"),
+            ]
+            lean = subprocess.run(export, capture_output=True, text=True, timeout=60, check=False)
+            assert (lean.returncode, "pip install 'memory-ranker[train]'" in lean.stderr) == (1, True), lean.stderr
+            run(*install, "--require-hashes", "-r", ROOT / "requirements" / "train.txt")
+            run(UV, "pip", "check", "--quiet", "--python", bin / "python")
+            assert "1 row of packets and reports" in run(*export)
 
 
 def serves(command: Path, folder: Path) -> list[str]:

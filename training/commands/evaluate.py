@@ -15,7 +15,7 @@ from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
 from sidecar.store.log_reading import read_stored_model
 from training.commands.progress import steps
-from training.commands.reading import check_extra, finite, log_errors, log_options, read_model
+from training.commands.reading import finite, log_errors, log_options, read_model
 from training.dataset import Cutoffs, Dataset, build_dataset
 from training.gates import GateSettings
 from training.sources import database_of, read_source
@@ -71,7 +71,6 @@ def evaluate(
     logged. nDCG@K comes with a bootstrap over sessions; what would have been used of reserved slots is estimated five
     ways, with intervals clustered by session. Nothing is written.
     """
-    check_extra()
     from training.evaluate import Shadows, as_scored_by
     from training.evaluate import evaluate as evaluated
 

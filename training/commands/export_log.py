@@ -50,4 +50,4 @@ def export_log(source: Path, namespace: str, cutoffs: Cutoffs, out: Path, as_jso
     if as_json:
         screen.document({"output": str(out), "rows": count})
     else:
-        click.echo(f"{count:,} packets and reports written to {screen.visible(str(out))}")
+        click.echo(f"{screen.counted(count, 'row')} of packets and reports written to {screen.visible(str(out))}")

@@ -33,7 +33,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def check_extra() -> None:
+def _check_extra() -> None:
     """What only training needs is installed with it. Raises Failure."""
     try:
         import scipy  # noqa: F401
@@ -52,7 +52,7 @@ def finite(found: Any) -> Any:
 
 def log_options(command: Command) -> Command:
     """Adds the source, --namespace, --from, --until and --reports-until; the command gets `source`, `namespace` and
-    `cutoffs`."""
+    `cutoffs`, once it is sure that what training needs is installed."""
 
     @click.argument("source", required=False, type=click.Path(path_type=Path))
     @click.option("--namespace", default="", metavar="NAME", help="Of this namespace alone.  [default: of all]")
@@ -72,6 +72,7 @@ def log_options(command: Command) -> Command:
         reports_until: datetime.datetime | None,
         **others: Any,
     ) -> Any:
+        _check_extra()
         cutoffs = Cutoffs(_micros(until), _micros(reports_until), _micros(start))
         return command(source=source if source is not None else data_folder(), cutoffs=cutoffs, **others)
 

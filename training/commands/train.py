@@ -12,7 +12,7 @@ from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.screen import Column
 from training.commands.progress import Advance, steps
-from training.commands.reading import check_extra, finite, log_options, read_dataset, read_model
+from training.commands.reading import finite, log_options, read_dataset, read_model
 from training.dataset import Cutoffs
 from training.gates import Gate, GateSettings, changed
 from training.movement import MovementCaps
@@ -105,7 +105,6 @@ def train(
     data is refused, and says what is missing, how much, and how to get it; the weights that serve stay. The same log,
     bounds and seed give the same files to the last bit.
     """
-    check_extra()
     from training.run import TrainSettings
     from training.run import train as run_training
 
