@@ -90,11 +90,13 @@ Examples:
   memory-ranker importance --id m1 --context-goal "ship the billing service"
   memory-ranker importance "Never deploy on Fridays" --rating 0.9 --agent-score planner=0.8 --json
   memory-ranker importance --namespace default --limit 50
-  memory-ranker importance --namespace default --candidates""",
+  memory-ranker importance --namespace default --candidates
+  memory-ranker importance --all-namespaces --json""",
 )
 @click.argument("text", metavar="[TEXT|FILE]", required=False)
 @click.option("--id", "memory_id", metavar="ID", help="A stored memory instead of a text.")
 @_options
+@click.option("--all-namespaces", is_flag=True, help="All memories of the store.")
 @click.option("--markdown", is_flag=True, help="A report in Markdown.  [default: a table]")
 @click.option(
     "--limit",
@@ -115,11 +117,12 @@ def importance(
     memory: dict[str, Any],
     given: dict[str, Any],
     context: dict[str, Any],
+    all_namespaces: bool,
     markdown: bool,
     limit: int,
     candidates: bool,
 ) -> None:
-    """Scores a TEXT, a FILE (- is standard input), a stored memory, or all memories of the namespace that is named.
+    """Scores a TEXT, a FILE (- is standard input), a stored memory, or all memories of a namespace, or of the store.
 
     A text is compared with the namespace's memories, and not stored. The score is the sum of what is shown: five
     signals, the baseline of the kind, and what neighbours add or take; a user's rating overrides it. With it come how
@@ -130,14 +133,14 @@ def importance(
     if markdown and connection.as_json:
         raise click.UsageError("--markdown and --json exclude each other")
     if text is None and memory_id is None:
-        if not connection.namespace_given:
-            raise click.UsageError("give a TEXT, a FILE, --id, or --namespace for all memories of a namespace")
+        if not connection.namespace_given and not all_namespaces:
+            raise click.UsageError("give a TEXT, a FILE, --id, --namespace for all its memories, or --all-namespaces")
         if memory or given or markdown:
             raise click.UsageError("a whole namespace is scored as it is stored: give these flags with a text or --id")
-        _score_all(connection, context, limit, candidates=candidates)
+        _score_all(connection, context, limit, all_namespaces=all_namespaces, candidates=candidates)
         return
-    if candidates:
-        raise click.UsageError("--candidates is of a whole namespace: give no text and no --id")
+    if candidates or all_namespaces:
+        raise click.UsageError("--candidates and --all-namespaces are of whole namespaces: give no text and no --id")
     if text is not None:
         memory["content"] = _content(text)
     subject = {"memory": {"id": memory_id or "", **memory}, **given}
@@ -171,32 +174,39 @@ def _content(text: str) -> str:
     return read_text(text) if is_file else text
 
 
-def _score_all(connection: Connection, context: dict[str, Any], limit: int, *, candidates: bool) -> None:
+def _score_all(
+    connection: Connection, context: dict[str, Any], limit: int, *, all_namespaces: bool, candidates: bool
+) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    results: list[tuple[Any, Any]] = []
+    results: list[tuple[str, Any, Any]] = []
     statuses: list[dict[str, Any]] = []
     console = Console(stderr=True)
     with connection.client() as client, checked_values():
-        total = client.status(connection.namespace).namespace.memory_count
+        counts = {each.namespace: each.memory_count for each in client.namespaces()}
+        names = list(counts) if all_namespaces else [connection.namespace]
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("memories", total=total)
-            for batch in _batches(client, connection.namespace):
-                subjects = [{"memory": {"id": each.id}} for each in batch]
-                answer = client.score_importance(connection.namespace, subjects, **context)
-                for each, result in zip(batch, answer.results, strict=True):
-                    statuses.append({"memory_id": each.id, "status": plain(result.status)})
-                    if not result.status.code and (result.promotion_candidate or not candidates):
-                        results.append((each, result))
-                progress.advance(task, len(batch))
-    results.sort(key=lambda each: (-each[1].importance.score, each[0].id))
+            task = progress.add_task("memories", total=sum(counts.get(name, 0) for name in names))
+            for name in names:
+                for batch in _batches(client, name):
+                    subjects = [{"memory": {"id": each.id}} for each in batch]
+                    answer = client.score_importance(name, subjects, **context)
+                    for each, result in zip(batch, answer.results, strict=True):
+                        statuses.append({"memory_id": each.id, "status": plain(result.status)})
+                        if not result.status.code and (result.promotion_candidate or not candidates):
+                            results.append((name, each, result))
+                    progress.advance(task, len(batch))
+    results.sort(key=lambda each: (-each[2].importance.score, each[0], each[1].id))
     if connection.as_json:
-        found = [{"memory_id": each.id, "kind": each.kind, **plain(result)} for each, result in results]
+        found = [
+            {"namespace": name, "memory_id": each.id, "kind": each.kind, **plain(result)}
+            for name, each, result in results
+        ]
         refused = [each for each in statuses if each["status"]["code"] != "ok"]
         screen.document({"results": found, "refused": refused})
     else:
-        importance_report.show_all(results, limit)
+        importance_report.show_all(results, limit, with_namespace=all_namespaces)
     end_batch(statuses, as_json=connection.as_json)
 
 

@@ -101,27 +101,28 @@ def markdown(result: Any, content: str, kind: str) -> str:
     return "\n".join([*lines, *(f"- {words}" for words in recommendation(result, kind))]) + "\n"
 
 
-def show_all(results: Sequence[tuple[Any, Any]], limit: int) -> None:
-    """(memory, result) of a namespace, highest first: a table of the first, and how many are of which tier."""
+def show_all(results: Sequence[tuple[str, Any, Any]], limit: int, *, with_namespace: bool) -> None:
+    """(namespace, memory, result), highest first: a table of the first, and how many are of which tier."""
     rows = [
         [
             f"{result.importance.score:.3f}",
             f"{result.importance.confidence:.2f}",
             _days(result.half_life_days),
             "yes" if result.promotion_candidate else "",
+            *([name] if with_namespace else []),
             memory.kind,
             memory.id,
             memory.content,
         ]
-        for memory, result in results[:limit]
+        for name, memory, result in results[:limit]
     ]
     if rows:
         numbers = [Column(title, is_number=True) for title in ("score", "confidence", "half-life")]
-        others = (Column("promote"), Column("kind"), Column("id"), Column("content", is_text=True))
-        screen.table([*numbers, *others], rows)
+        names = ["promote", *(["namespace"] if with_namespace else []), "kind", "id"]
+        screen.table([*numbers, *map(Column, names), Column("content", is_text=True)], rows)
     if len(results) > len(rows):
         click.echo(f"... and {len(results) - len(rows)} more; --limit shows more, --json has all.")
-    tiers = Counter(tier(result.importance.score) for _, result in results)
+    tiers = Counter(tier(result.importance.score) for _, _, result in results)
     counts = ", ".join(f"{tiers[name]} {name}" for name in ("high", "moderate", "low"))
     click.echo(f"{len(results)} memories: {counts}.")
 

@@ -142,6 +142,20 @@ def test_a_whole_namespace_is_scored_highest_first(run: Run) -> None:
     )
 
 
+def test_a_whole_store_is_scored(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every memory of every namespace, and of which each is."""
+    run("put", "--jsonl", "-", stdin=LINES)
+    first = os.environ["MEMORY_RANKER_NAMESPACE"]
+    monkeypatch.setenv("MEMORY_RANKER_NAMESPACE", f"{first}-beside")
+    run("put", "Deploys are on Tuesdays", "--id", "t1")
+    namespaces = document(run("namespaces", "--json"))["namespaces"]
+    found = document(run("importance", "--all-namespaces", "--json"))["results"]
+    assert len(found) == sum(each["memory_count"] for each in namespaces)
+    assert {each["memory_id"] for each in found if each["namespace"] == first} == {"m1", "m2", "m3"}
+    assert [each["memory_id"] for each in found if each["namespace"] == f"{first}-beside"] == ["t1"]
+    assert f"{first}-beside" in run("importance", "--all-namespaces", "--limit", "1000").stdout
+
+
 def test_candidates_are_passing_memories_worth_keeping(run: Run) -> None:
     """A rated working memory is one; a lasting one, or one of little worth, is none."""
     text = "Restart the billing worker after every certificate renewal, then check port 8443 with openssl"
@@ -161,7 +175,8 @@ def test_candidates_are_passing_memories_worth_keeping(run: Run) -> None:
         (("text", "--id", "m1"), "not both"),
         (("text", "--markdown", "--json"), "exclude each other"),
         (("--rating", "0.5"), "with a text or --id"),
-        (("text", "--candidates"), "of a whole namespace"),
+        (("text", "--candidates"), "of whole namespaces"),
+        (("text", "--all-namespaces"), "of whole namespaces"),
         (("text", "--agent-score", "planner"), "KEY=VALUE"),
     ],
 )
