@@ -20,7 +20,7 @@ from tests.clients.languages import environment
 from tests.clients.server import converse
 from tests.deploy import files, image
 from tests.deploy.image import IDENTITY, Contained, Podman
-from tests.deploy.tools import CHECKED, need, refuse
+from tests.deploy.tools import CHECKED
 from tests.training.test_end_to_end import LOWER, moving, work
 
 pytestmark = [CHECKED, pytest.mark.timeout(1200)]
@@ -32,16 +32,6 @@ for path in sys.argv[1:]:
     with urllib.request.urlopen("http://127.0.0.1:9464" + path) as answer:
         print(path, answer.status)
 """
-
-
-@pytest.fixture(scope="module")
-def podman() -> Iterator[Podman]:
-    """Both targets of the Dockerfile, built."""
-    need(image.IN_DEBIAN, *image.TOOLS)
-    if os.geteuid() != 0:
-        refuse("the image is built in namespaces and mounts of its own, which needs root: sudo make deploy-check")
-    with image.images() as built:
-        yield built
 
 
 @contextmanager
