@@ -270,6 +270,7 @@ def _reserve(settings: Settings) -> ReserveSettings:
         fit_share=settings.reserve_fit_share,
         epsilon=settings.reserve_epsilon,
         temperature=settings.reserve_temperature,
+        swap_within=settings.swap_near_ties,
     )
 
 

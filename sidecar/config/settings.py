@@ -94,6 +94,14 @@ class Settings:
         default=0.6,
         metadata=_about(number(0, 1), "least task fit of a reserved memory, as a share of the last ranked one's"),
     )
+    swap_near_ties: float = field(
+        default=0.0,
+        metadata=_about(
+            number(0, 0.1),
+            "scores so near that the first two ranked memories take either place by chance, to learn how much more the "
+            "first is looked at; 0 is off",
+        ),
+    )
     use_agent_session_cap: int = field(
         default=20,
         metadata=_about(whole(1, 1_000_000), "sessions of one memory that one agent weighs at most", "sessions"),

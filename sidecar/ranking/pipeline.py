@@ -198,13 +198,32 @@ def reserve(
     return Reserve(members, outcome, (new, len(members) - new))
 
 
-def arrange(packed: Packed, drawn: Sequence[int], chance: Callable[[str], float]) -> tuple[list[int], Places]:
-    """All rows of the packet in their final order, and the probability of each place (step 5)."""
+def arrange(
+    packed: Packed, drawn: Sequence[int], chance: Callable[[str], float], score: Floats, swap_within: float = 0.0
+) -> tuple[list[int], Places]:
+    """All rows of the packet in their final order, and the probability of each place (step 5).
+
+    Where the first two are ranked ones that no draw could have moved, with scores (by row in `score`) no more than
+    `swap_within` above 0 apart, chance says which of them is first: LEARNING section 5.
+    """
     others = iter(packed.rows)
     n = len(packed.rows) + len(drawn)
     places = place(n, len(drawn), chance)
     by_place = dict(zip(places.drawn, drawn, strict=True))
-    return [by_place[p] if p in by_place else next(others) for p in range(n)], places
+    rows = [by_place[p] if p in by_place else next(others) for p in range(n)]
+    if swap_within and _may_swap(packed, places, rows, score, swap_within):
+        probability = places.probability.copy()
+        probability[:2] = 0.5
+        places = Places(places.drawn, probability, chance("swap") < 0.5)
+        if places.swapped:
+            rows[:2] = rows[1::-1]
+    return rows, places
+
+
+def _may_swap(packed: Packed, places: Places, rows: Sequence[int], score: Floats, within: float) -> bool:
+    if len(rows) < 2 or packed.pinned.rows or not (places.probability[:2] == 1.0).all():
+        return False
+    return {0, 1}.isdisjoint(places.drawn) and float(score[rows[0]] - score[rows[1]]) <= within
 
 
 def left_out_counts(scored: Scored, packed: Packed, drawn: Sequence[int]) -> dict[LeftOutReason, int]:

@@ -43,7 +43,7 @@ from sidecar.ranking.pipeline import (
     score,
 )
 from sidecar.ranking.priors import PriorsByVersion
-from sidecar.ranking.reserved import ReserveSettings, chance_of, default_slots
+from sidecar.ranking.reserved import Places, ReserveSettings, chance_of, default_slots
 from sidecar.ranking.shadow import score_beside, shadow_scores
 from sidecar.ranking.stages import EMBED, LOG, MATCH, PACK, SCORE, Stopwatch
 from sidecar.ranking.standing import gates_at, standing
@@ -380,8 +380,9 @@ class Ranker:
         if limits.slots:
             recent = self._store.recent_reserved(request.namespace, request.session_id, RECENT_PACKETS)
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
-        rows, places = arrange(packed, drawn_from.drawn, chance)
-        items, undrawn = _log_rows(scored, packed, drawn_from, rows, places.probability.tolist())
+        swap_within = self._reserve.swap_within if packet_id else 0.0  # what is not logged teaches nothing
+        rows, places = arrange(packed, drawn_from.drawn, chance, scored.score, swap_within)
+        items, undrawn = _log_rows(scored, packed, drawn_from, rows, places)
         budgets = limits.budgets
         shadow = None
         if packet_id and occasion.shadow is not None:
@@ -420,7 +421,7 @@ class Ranker:
 
 
 def _log_rows(
-    scored: Scored, packed: Packed, drawn_from: Reserve, rows: list[int], probability: list[float]
+    scored: Scored, packed: Packed, drawn_from: Reserve, rows: list[int], places: Places
 ) -> tuple[tuple[PacketItem, ...], tuple[PoolItem, ...]]:
     """What the log keeps of every served memory, by place, and of the pool members that were not drawn."""
     columns = scored.columns
@@ -453,10 +454,11 @@ def _log_rows(
             task_fit=fit,
             inclusion_propensity=propensity[row] if row in drawn else 1.0,
             position_probability=q,
+            swapped=places.swapped and number < 2,
             kind=columns.kinds[kind],
         )
-        for contributions, q, (row, key, kind, total, fit, tokens, features, raw) in zip(
-            parts, probability, of_row, strict=False
+        for number, (contributions, q, (row, key, kind, total, fit, tokens, features, raw)) in enumerate(
+            zip(parts, places.probability.tolist(), of_row, strict=False)
         )
     )
     pool = tuple(

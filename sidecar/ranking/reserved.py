@@ -21,7 +21,8 @@ RULE = "reserve-1"
 
 @dataclass(frozen=True, slots=True)
 class ReserveSettings:
-    """The constants of the rule. `floor` and `fit_share` bound task fit; `epsilon` mixes in uniform chance."""
+    """The constants of the rule. `floor` and `fit_share` bound task fit; `epsilon` mixes in uniform chance. Beside it,
+    the first two ranked memories take either place by chance if their scores are no more than `swap_within` apart."""
 
     min_reported_sessions: int = 5
     pool_size: int = 24
@@ -29,12 +30,15 @@ class ReserveSettings:
     fit_share: float = 0.6
     epsilon: float = 0.5
     temperature: float = 0.1
+    swap_within: float = 0.0
 
     @property
     def policy(self) -> str:
         """The rule with its constants, as the log names it: a draw can be computed again from the log alone."""
         values = zip(fields(self), astuple(self), strict=True)
-        return " ".join([RULE, *(f"{each.name}={value!r}" for each, value in values)])
+        # What is off goes unnamed, so that the draws of logs from before it stay the same.
+        named = (f"{each.name}={value!r}" for each, value in values if each.name != "swap_within" or value)
+        return " ".join([RULE, *named])
 
     @classmethod
     def of_policy(cls, policy: str) -> ReserveSettings:
@@ -166,10 +170,12 @@ def chance_of(salt: bytes, packet_id: str, policy: str) -> Callable[[str], float
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Who stands where: `drawn` are the places (from 0) of the drawn, in their order; `probability` by place."""
+    """Who stands where: `drawn` are the places (from 0) of the drawn, in their order; `probability` by place; `swapped`
+    says that the first two changed places."""
 
     drawn: tuple[int, ...]
     probability: Floats
+    swapped: bool = False
 
 
 def place(n: int, k: int, chance: Callable[[str], float]) -> Places:
