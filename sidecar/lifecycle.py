@@ -23,6 +23,7 @@ from sidecar.domain import DAY, Micros
 from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
+from sidecar.importance.emotion import MISSING, has_lexicon
 from sidecar.importance.later import LaterScoring
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.importance.settled import identity_of, settled_importance
@@ -160,7 +161,9 @@ class Sidecar:
                 self._clock,
                 lambda: weights.active.half_life_days,
             )
-            if scorer.settings.enabled:
+            if importance.enabled:
+                if importance.emotion_namespaces and not has_lexicon():
+                    logger.warning("%s", MISSING)
                 undo.callback(LaterScoring(scorer, store).close)
             facts = ServerFacts(
                 listen=server.listen,

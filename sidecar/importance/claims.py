@@ -54,7 +54,7 @@ def read_pieces(text: str) -> list[str]:
     """Words in their order; characters in scripts without spaces, but numbers whole."""
     pieces: list[str] = []
     for match in _PIECES.findall(fold(normalize(text[: 20 * LONGEST_CLAIM]))):
-        if _UNSPACED.fullmatch(match):
+        if not match.isascii() and _UNSPACED.fullmatch(match):
             pieces.extend(match)
         else:
             pieces.append("=" if match in "=:" else match)

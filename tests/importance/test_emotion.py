@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from sidecar.importance import emotion
 from sidecar.importance.emotion import SHARES, read_emotion
 from sidecar.importance.scoring import Signal
+from tests.serving import running
 
 
 def test_shares_are_the_note_s() -> None:
@@ -83,3 +85,21 @@ def test_without_the_lexicon_intensity_is_absent(monkeypatch: pytest.MonkeyPatch
     assert found.intensity is None
     assert found.markers > 0.0
     assert emotion.has_lexicon()
+
+
+def test_a_missing_lexicon_is_named_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where emotion is switched on, and with what to install; nothing is said where it is off."""
+    monkeypatch.setitem(sys.modules, "vader", None)
+    emotion._scorer.cache_clear()
+    try:
+        with running(tmp_path):
+            pass
+        assert "memory-ranker[emotion]" not in caplog.text
+        with running(tmp_path, emotion_namespaces=["n"]):
+            pass
+        assert "memory-ranker[emotion]" in caplog.text
+    finally:
+        monkeypatch.undo()
+        emotion._scorer.cache_clear()
