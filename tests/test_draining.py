@@ -145,6 +145,8 @@ def test_ready_is_said_with_index_and_model_and_kept_through_a_reload(tmp_path: 
         client.load_model(str(tmp_path / "m"))
         server.terminate()
         assert server.wait(60) == 0
+    for file in (tmp_path / "data").glob("index-*"):
+        file.unlink()  # so that there is something to load
     with process(tmp_path, MEMORY_RANKER_EMBEDDER="none", MEMORY_RANKER_HTTP=http) as (server, client):
         before: set[int] = set()
         while 200 not in before:
@@ -153,7 +155,9 @@ def test_ready_is_said_with_index_and_model_and_kept_through_a_reload(tmp_path: 
             except ConnectionRefusedError:
                 assert server.poll() is None
         assert before <= {503, 200}
-        packet = client.rank("kim", "ferry 4999", timeout=10)
+        with channel_to(client.address) as channel:  # a call that neither waits nor is tried again
+            request = ranker_pb2.RankRequest(namespace="kim", task="ferry 4999")
+            packet = ranker_pb2_grpc.RankerServiceStub(channel).Rank(request, timeout=10)
         assert packet.items[0].memory.id == "m4999"
         assert packet.model_version == model.version
         over, statuses = threading.Event(), set[int]()
