@@ -19,16 +19,16 @@ from sidecar.features import FEATURE_NAMES
 from sidecar.weights import Weights, contributions, make_curve_weights, make_weights
 from sidecar.weights.artifact import read_artifact
 from tests.promises.frozen import text
-from tests.training.logs import log_of, write_log
+from tests.training.logs import features_of, log_of, make_packet, make_report, write_log
 from tests.training.made import Truth, make_dataset
 from tests.training.test_end_to_end import moving, trained, work
 from training.curves import STEPS, as_curve, blended, capped_curves, fit_curves, ranking_of
-from training.dataset import Dataset
+from training.dataset import Dataset, build_dataset
 from training.gates import GateSettings
 from training.lambdarank import curves_of
 from training.model import Model
 from training.movement import Candidates, MovementCaps
-from training.pairs import make_pairs
+from training.pairs import MOST_ROWS, make_pairs
 from training.promotion import Promotion
 from training.run import Run, TrainSettings, train
 
@@ -177,6 +177,16 @@ def test_groups_are_packets_and_weights_are_sessions() -> None:
     of_session = dataset.packets.session[dataset.packet[pairs.row]]
     two, one = (ranking.weight[paired[of_session] == count] for count in (2, 1))
     assert np.unique(two.round(9)).tolist() == pytest.approx([one.max() / 2], rel=1e-6)
+
+
+def test_a_packet_of_thousands_is_a_group_that_lightgbm_takes() -> None:
+    """It refuses groups of more than 10,000 rows: a packet's hardest memories alone are in pairs."""
+    names = [f"m{i}" for i in range(12_000)]
+    rows = [features_of({"semantic": value}) for value in np.random.default_rng(1).random(12_000)]
+    dataset = build_dataset([make_packet("wide", rows, ids=names), make_report("wide", names[::3])])
+    ranking = ranking_of(dataset, make_pairs(dataset), np.arange(3))
+    assert ranking.group.tolist() == [2 * MOST_ROWS]
+    assert ranking.grade.sum() == MOST_ROWS
 
 
 @pytest.mark.parametrize("flags", [[], ["--preview"]])

@@ -26,6 +26,7 @@ from training.gates import (
 )
 from training.held_out import Shown, bootstrap, ndcg_by_session, served_scores, split_by_time
 from training.linear import fit_linear
+from training.model import Model
 from training.movement import Candidates, MovementCaps, capped_movement, with_values
 from training.off_policy import Estimate, OffPolicy
 from training.pairs import MOST_ROWS, make_pairs
@@ -39,6 +40,7 @@ from training.promotion import (
     off_policy_gates,
     starvation_gates,
 )
+from training.run import TrainSettings, train
 
 FOUR = ("semantic", "lexical", "handles", "context")
 START = make_weights("start", dict.fromkeys(FOUR, 0.25))
@@ -73,11 +75,16 @@ def test_enough_sound_data_pass_every_gate() -> None:
         (replace(TRUTH, memories=12, used=1.0, slope=60.0), 400, "used_memories", "widen the window"),
     ],
 )
-def test_missing_data_are_refused_in_words(truth: Truth, sessions: int, gate: str, says: str) -> None:
-    """What is missing, how much, and how to get it."""
-    failed = found(make_dataset(truth, sessions=sessions, seed=1))[gate]
+@pytest.mark.parametrize("form", ["linear", "curves"])
+def test_missing_data_are_refused_in_words(truth: Truth, sessions: int, gate: str, says: str, form: str) -> None:
+    """What is missing, how much, and how to get it; nothing is fitted, in neither form."""
+    dataset = make_dataset(truth, sessions=sessions, seed=1)
+    failed = found(dataset)[gate]
     assert failed.passed is False
     assert says in failed.words
+    run = train(dataset, Model(START), TrainSettings(form=form))
+    assert run.trained is None
+    assert failed.words in [each.words for each in run.refusals]
 
 
 def test_an_empty_log_is_said_to_be() -> None:
