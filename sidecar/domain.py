@@ -7,10 +7,10 @@ road, so that a host's time zone can never enter an age. Scores and feature valu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,7 +269,10 @@ class Filter:
     @property
     def is_empty(self) -> bool:
         """True if it restricts nothing."""
-        return self == Filter()
+        return self is NO_FILTER or self == NO_FILTER
+
+
+NO_FILTER = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +282,9 @@ class Context:
     goals: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+
+
+NO_CONTEXT = Context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +301,11 @@ class RankRequest:
     agent_id: str = ""
     surface: str = ""
     task_embedding: NDArray[np.float32] | None = None
-    context: Context = Context()
+    context: Context = NO_CONTEXT
     candidates: tuple[Memory, ...] | None = None
     max_items: int = 10
     token_budget: int | None = None
-    filter: Filter = Filter()
+    filter: Filter = NO_FILTER
     reserved_slots: int | None = None
     min_score: float | None = None
     weights: str = ""
@@ -353,6 +359,138 @@ class PoolItem:
     kind: str = ""
 
 
+Item = TypeVar("Item")
+
+
+class _ByPlace(Sequence[Item]):
+    """Items, each made from the columns when it is asked for."""
+
+    __slots__ = ()
+
+    def _item(self, at: int) -> Item:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Item]: ...
+    def __getitem__(self, at: int | slice) -> Item | Sequence[Item]:
+        places = range(len(self))[at]
+        return self._item(places) if isinstance(places, int) else tuple(map(self._item, places))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PacketItems(_ByPlace[PacketItem]):
+    """The n memories of a packet as columns, by place: see PacketItem for what each holds.
+
+    `contributions` and `features` have shape (n, d), `raw` has (n, r).
+    """
+
+    memory_ids: Sequence[str]
+    memory_keys: Sequence[int]
+    segments: Sequence[Segment]
+    scores: Sequence[float]
+    contributions: Floats
+    features: Floats
+    raw: Floats
+    tokens: Sequence[int]
+    task_fits: Sequence[float]
+    inclusion_propensities: Sequence[float]
+    position_probabilities: Sequence[float]
+    swapped: Sequence[bool]
+    kinds: Sequence[str]
+
+    @staticmethod
+    def of(items: Sequence[PacketItem]) -> PacketItems:
+        """The same items as columns."""
+        if isinstance(items, PacketItems):
+            return items
+        return PacketItems(
+            memory_ids=[item.memory_id for item in items],
+            memory_keys=[item.memory_key for item in items],
+            segments=[item.segment for item in items],
+            scores=[item.score for item in items],
+            contributions=np.array([item.contributions for item in items], np.float64),
+            features=np.array([item.features for item in items], np.float64),
+            raw=np.array([item.raw for item in items], np.float64),
+            tokens=[item.tokens for item in items],
+            task_fits=[item.task_fit for item in items],
+            inclusion_propensities=[item.inclusion_propensity for item in items],
+            position_probabilities=[item.position_probability for item in items],
+            swapped=[item.swapped for item in items],
+            kinds=[item.kind for item in items],
+        )
+
+    def __len__(self) -> int:
+        return len(self.memory_ids)
+
+    def _item(self, at: int) -> PacketItem:
+        return PacketItem(
+            memory_id=self.memory_ids[at],
+            memory_key=self.memory_keys[at],
+            segment=self.segments[at],
+            score=self.scores[at],
+            contributions=self.contributions[at],
+            features=self.features[at],
+            raw=self.raw[at],
+            tokens=self.tokens[at],
+            task_fit=self.task_fits[at],
+            inclusion_propensity=self.inclusion_propensities[at],
+            position_probability=self.position_probabilities[at],
+            swapped=self.swapped[at],
+            kind=self.kinds[at],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolItems(_ByPlace[PoolItem]):
+    """The u members of a reserve pool that were not drawn, as columns in their order: see PoolItem for what each
+    holds. `features` has shape (u, d), `raw` has (u, r)."""
+
+    memory_ids: Sequence[str]
+    memory_keys: Sequence[int]
+    features: Floats
+    raw: Floats
+    tokens: Sequence[int]
+    scores: Sequence[float]
+    task_fits: Sequence[float]
+    inclusion_propensities: Sequence[float]
+    kinds: Sequence[str]
+
+    @staticmethod
+    def of(items: Sequence[PoolItem]) -> PoolItems:
+        """The same items as columns."""
+        if isinstance(items, PoolItems):
+            return items
+        return PoolItems(
+            memory_ids=[item.memory_id for item in items],
+            memory_keys=[item.memory_key for item in items],
+            features=np.array([item.features for item in items], np.float64),
+            raw=np.array([item.raw for item in items], np.float64),
+            tokens=[item.tokens for item in items],
+            scores=[item.score for item in items],
+            task_fits=[item.task_fit for item in items],
+            inclusion_propensities=[item.inclusion_propensity for item in items],
+            kinds=[item.kind for item in items],
+        )
+
+    def __len__(self) -> int:
+        return len(self.memory_ids)
+
+    def _item(self, at: int) -> PoolItem:
+        return PoolItem(
+            memory_id=self.memory_ids[at],
+            memory_key=self.memory_keys[at],
+            features=self.features[at],
+            raw=self.raw[at],
+            tokens=self.tokens[at],
+            score=self.scores[at],
+            task_fit=self.task_fits[at],
+            inclusion_propensity=self.inclusion_propensities[at],
+            kind=self.kinds[at],
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ShadowScores:
     """What a shadow model made of a packet without changing it: scores of the items by place and then of the undrawn,
@@ -369,8 +507,8 @@ class Packet:
 
     packet_id: str
     namespace: str
-    items: tuple[PacketItem, ...]
-    undrawn: tuple[PoolItem, ...]
+    items: Sequence[PacketItem]
+    undrawn: Sequence[PoolItem]
     model_version: str
     feature_schema_hash: str
     exploration_policy: str
@@ -397,7 +535,8 @@ class Packet:
     @property
     def tokens_used(self) -> int:
         """Tokens of all items."""
-        return sum(item.tokens for item in self.items)
+        items = self.items
+        return sum(items.tokens if isinstance(items, PacketItems) else (item.tokens for item in items))
 
 
 @dataclass(frozen=True, slots=True)

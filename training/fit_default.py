@@ -61,7 +61,7 @@ def _examples(dataset: Dataset, system: System, store: Store) -> Iterator[Exampl
         passed = np.flatnonzero(scored.gates.codes == PASSED)
         relevant = _relevant(task, [scored.columns.ids[row] for row in passed.tolist()])
         if relevant:
-            yield Example(scored.features_at(passed.tolist())[:, columns], relevant)
+            yield Example(scored.at(passed.tolist()).features[:, columns], relevant)
 
 
 def _relevant(task: JudgedTask, ids: Sequence[str]) -> list[int]:

@@ -97,7 +97,7 @@ def world_of(dataset: datasets.Dataset, embedder: Embedder, progress: Callable[[
             worth = np.array([float(ids[row] in judged.relevant) for row in rows])
             progress()
             if worth.any():
-                features = scored.features_at(rows)
+                features = scored.at(rows).features
                 # Nothing of a data set was ever used: what use adds is nothing.
                 own = features[:, [FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE]]
                 tasks.append(Task(features, own, worth, tuple(ids[row] for row in rows)))

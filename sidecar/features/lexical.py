@@ -21,13 +21,14 @@ COMMON = 16
 def value(view: View) -> Floats:
     """sum over terms of idf * tf / (tf + K1 * (1 - B + B * length / mean)), over sum of idf. Shape (n,)."""
     terms = telling(view.text)
-    attainable = sum(term.idf for term in terms)
+    attainable = attainable_of(terms)
     if not attainable:
         return view.nothing
-    total = np.zeros(len(view.columns))
+    n = len(view.columns)
+    total = np.zeros(n)
     for term in terms:
-        if is_common(view, term):
-            total += term.idf * view.kept.of_term("lexical", term.term, partial(_everywhere, view, term))
+        if is_common(term, n):
+            total += view.kept.of_term("lexical", term.term, partial(_everywhere, view, term))
         else:
             total[term.rows] += term.idf * _saturated(view, term)
     total /= attainable
@@ -42,15 +43,20 @@ def _saturated(view: View, term: TermMatch) -> Floats:
 
 
 def _everywhere(view: View, term: TermMatch) -> Floats:
-    """The same for every row, 0 where it does not stand."""
+    """idf times the same for every row, 0 where it does not stand."""
     share = np.zeros(len(view.columns))
-    share[term.rows] = _saturated(view, term)
+    share[term.rows] = term.idf * _saturated(view, term)
     return share
 
 
-def is_common(view: View, term: TermMatch) -> bool:
-    """True for a term that so many memories bear that it is worth keeping what it gives them."""
-    return COMMON * len(term.rows) > len(view.columns)
+def is_common(term: TermMatch, n: int) -> bool:
+    """True for a term that so many of n memories bear that it is worth keeping what it gives them."""
+    return COMMON * len(term.rows) > n
+
+
+def attainable_of(terms: Sequence[TermMatch]) -> float:
+    """What a memory has that bears all of the terms."""
+    return sum([term.idf for term in terms])
 
 
 def telling(text: TextMatches) -> Sequence[TermMatch]:

@@ -1,5 +1,7 @@
 """semantic: how near the memory's meaning is to the task's, by the embedder's cosine."""
 
+import math
+
 import numpy as np
 
 from sidecar.domain import Floats
@@ -20,7 +22,9 @@ def value(view: View) -> Floats:
     near *= OPPOSED
     near += np.maximum(cosine, 0.0)
     near *= view.text.trust / (1.0 + OPPOSED)
-    return np.where(np.isnan(cosine), 0.0, near)
+    if math.isnan(near.dot(near)):  # as soon as a single one is NaN
+        near[np.isnan(cosine)] = 0.0
+    return near
 
 
 FEATURE = Feature(

@@ -59,7 +59,9 @@ def value(view: View) -> Floats:
     wording, meaning = _wording(view, around.places), _meaning(view, around)
     if wording is view.nothing and meaning is view.nothing:
         return view.nothing
-    return (wording + meaning) / 2.0
+    both = wording + meaning
+    both *= 0.5
+    return both
 
 
 def _passages(view: View) -> Passages:
@@ -90,17 +92,19 @@ def _passages(view: View) -> Passages:
 def _wording(view: View, around: list[Neighbour]) -> Floats:
     """Over the task's terms, the share of rarity that the passage bears: each term at its best place."""
     terms = lexical.telling(view.text)
-    attainable = sum(term.idf for term in terms)
+    attainable = lexical.attainable_of(terms)
     if not attainable:
         return view.nothing
-    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(view, term)], around))
-    total = np.zeros(len(view.columns))
+    n = len(view.columns)
+    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(term, n)], around))
+    total = np.zeros(n)
     for term in terms:
-        if lexical.is_common(view, term):
-            best = view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
+        if lexical.is_common(term, n):
+            total += view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
         else:
             best = next(rare)
-        total += term.idf * best
+            best *= term.idf
+            total += best
     total /= attainable
     return total
 
@@ -125,8 +129,8 @@ def _at_best(view: View, terms: Sequence[TermMatch], around: list[Neighbour]) ->
 
 
 def _alone(view: View, term: TermMatch, around: list[Neighbour]) -> Floats:
-    """The same for one term. Shape (n,)."""
-    alone: Floats = _at_best(view, [term], around)[0]
+    """idf times the same for one term. Shape (n,)."""
+    alone: Floats = term.idf * _at_best(view, [term], around)[0]
     return alone
 
 
@@ -138,7 +142,9 @@ def _meaning(view: View, around: Passages) -> Floats:
     total = own.copy()
     padded = np.append(own, 0.0)
     for place in around.places:
-        total += place.factor * padded.take(place.of)
+        there = padded.take(place.of)
+        there *= place.factor
+        total += there
     total /= around.weight
     return total
 

@@ -19,10 +19,11 @@ NO_TIME = np.iinfo(np.int64).min
 """Stands in a time column where there is no time."""
 
 MOST_WORDS = 2_000
-"""Words of tasks of which something is kept, in one namespace."""
+"""Words of tasks of which something is kept, in one namespace and for one purpose."""
 MOST_BYTES_OF_TERMS = 16_000_000
 """Of the arrays that are kept for common terms, in one namespace."""
 
+Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
 
 
@@ -69,18 +70,32 @@ class Columns:
         return len(self.live)
 
 
+class Words(dict[Key, Made]):
+    """What `make` gives of each word of tasks, made the first time; of as many as MOST_WORDS, then they begin anew."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[Key], Made]) -> None:
+        self._make = make
+
+    def __missing__(self, word: Key) -> Made:
+        if len(self) >= MOST_WORDS:
+            self.clear()
+        made = self[word] = self._make(word)
+        return made
+
+
 class Kept:
     """What was made of things that stay as they are, by name, for the next task. Lives as long as they do.
 
     Safe from many threads: two that ask for the same at once may both make it, and what they make is equal.
     """
 
-    __slots__ = ("_made", "_room", "_terms", "_words")
+    __slots__ = ("_made", "_room", "_terms")
 
     def __init__(self, room: int = MOST_BYTES_OF_TERMS) -> None:
         self._made: dict[Hashable, Any] = {}
         self._terms: dict[tuple[str, str], Floats] = {}
-        self._words: dict[Hashable, Any] = {}
         self._room = room
 
     def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
@@ -89,16 +104,6 @@ class Kept:
             made: Made = self._made[name]
         except KeyError:
             made = self._made[name] = make()
-        return made
-
-    def word(self, word: Hashable, what: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives of a word, for as many words as MOST_WORDS; then they begin anew."""
-        found = self._words.get((what, word))
-        if found is None:
-            if len(self._words) >= MOST_WORDS:
-                self._words = {}
-            found = self._words[what, word] = make()
-        made: Made = found
         return made
 
     def latest(self, name: Hashable, of: Hashable, make: Callable[[], Made]) -> Made:
@@ -212,7 +217,8 @@ class View:
 class Feature:
     """A feature's declaration.
 
-    `source` says in words where the value comes from. `needs_task` is False for what is known before any task.
+    `source` says in words where the value comes from. `needs_task` is False for what is known before any task; what is
+    not known before is never negative, and in an array of its own, which may be written to.
     `in_use_family` marks what use feeds: it shares one cap and has no part in task fit. `raw` names the ages and counts
     behind the value, which are logged so that a half-life can be refitted. `version` grows with any change of meaning.
     """
@@ -230,4 +236,8 @@ class Feature:
     def compute(self, view: View, variant: str = "default") -> Floats:
         """Values for all rows, shape (n,), clipped into [0, 1] against the last ulp. KeyError: unknown variant."""
         values = self.values[variant](view)
-        return values if values is view.nothing else np.minimum(np.maximum(values, 0.0), 1.0)
+        if values is view.nothing:
+            return values
+        if self.needs_task:
+            return np.minimum(values, 1.0, out=values)
+        return np.minimum(np.maximum(values, 0.0), 1.0)

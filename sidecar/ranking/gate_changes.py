@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sidecar.domain import Filter, Micros
+from sidecar.domain import NO_FILTER, Filter, Micros
 from sidecar.features import NO_TIME
 from sidecar.ranking.case import Case, Change, change
-
-_OPEN = Filter()
 
 
 def with_column(case: Case, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
@@ -89,15 +87,17 @@ def filter_parts(case: Case) -> Iterator[Change]:
     wanted = case.occasion.request.filter
     values = {each.name: getattr(wanted, each.name) for each in fields(Filter)}
     for part, value in values.items():
-        if value == getattr(_OPEN, part) or _passes(case, part, value):
+        if value == getattr(NO_FILTER, part) or _passes(case, part, value):
             continue
         opened = _opened(case, part, value)
         if case.admits(case.regated(case.columns, replace(wanted, **{part: opened}))):
-            new = None if opened == getattr(_OPEN, part) else _plain(opened)
+            new = None if opened == getattr(NO_FILTER, part) else _plain(opened)
             words = f"leave {part} out of the filter." if new is None else f"let the filter's {part} pass it."
             yield change(f"filter.{part}", _plain(value), new, words)
-    if case.admits(case.regated(case.columns, _OPEN)):
-        yield change("filter", [part for part in values if values[part] != getattr(_OPEN, part)], None, "send none.")
+    if case.admits(case.regated(case.columns, NO_FILTER)):
+        yield change(
+            "filter", [part for part in values if values[part] != getattr(NO_FILTER, part)], None, "send none."
+        )
 
 
 def _passes(case: Case, part: str, value: Any) -> bool:

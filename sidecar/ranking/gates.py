@@ -65,24 +65,22 @@ def gate_codes(
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Codes of n rows, and what follows from them: the pinned rows that passed and the others, ascending, and how many
-    rows each gate stopped."""
+    """Codes of n rows, and what follows from them: the pinned rows that passed and the others, ascending, these also as
+    a mask of shape (n,), and how many rows each gate stopped."""
 
     codes: NDArray[np.int8]
     pinned: NDArray[np.int64]
     others: NDArray[np.int64]
+    is_other: NDArray[np.bool_]
     stopped: Mapping[LeftOutReason, int]
 
     @staticmethod
     def of(codes: NDArray[np.int8], columns: Columns) -> Gates:
         """Derives what follows from codes."""
         passed = codes == PASSED
-        return Gates(
-            codes,
-            np.flatnonzero(passed & columns.pinned),
-            np.flatnonzero(passed & ~columns.pinned),
-            gate_counts(codes),
-        )
+        others = passed & ~columns.pinned
+        pinned = passed & columns.pinned
+        return Gates(codes, np.flatnonzero(pinned), np.flatnonzero(others), others, gate_counts(codes))
 
     def of_part(self, rows: NDArray[np.int32], candidates: NDArray[np.bool_], columns: Columns) -> Gates:
         """Of the `rows` of a part, whose columns are `columns` and of which some are candidates: the others that

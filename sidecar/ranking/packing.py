@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import neg
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from sidecar.domain import Floats, LeftOutReason
 
 # A tenth of the budget for each reserved slot: taken off as one floor, so that the ranked part grows with the whole.
 SLOT_SHARE_INVERSE = 10
-FIRST_CHUNK = 128
+FIRST_CHUNK = 64
 
 Rows = NDArray[np.int64]
+NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,57 +53,48 @@ class ByScore:
     """
 
     def __init__(
-        self, rows: Rows, score: Floats, ids: Sequence[str], upcoming: Callable[[Rows], None] = lambda _: None
+        self, rows: Rows, score: Floats, ids: Sequence[str], upcoming: Callable[[list[int]], None] = lambda _: None
     ) -> None:
-        self._rows = rows
+        self.rows = rows
         self._score = score
         self._ids = ids
         self._upcoming = upcoming
-        self._left: NDArray[np.bool_] | None = None
-
-    @property
-    def rest(self) -> Rows:
-        """Rows that were not handed out yet, in no order."""
-        if self._left is not None:
-            self._rows, self._score = self._rows[self._left], self._score[self._left]
-            self._left = None
-        return self._rows
 
     def __iter__(self) -> Iterator[Rows]:
-        size = FIRST_CHUNK
-        while len(rows := self.rest):
-            score = self._score
-            if len(rows) > size:
-                least = np.partition(score, len(score) - size)[len(score) - size]
-                self._left = score < least  # all that tie with the last one come along
-                top = np.flatnonzero(score >= least)
-                chunk = self._sorted(rows[top], score[top])
-            else:
-                self._left = np.zeros(len(rows), dtype=bool)
-                chunk = self._sorted(rows, score)
-            self._upcoming(chunk)
-            yield chunk
+        rows, score, size = self.rows, self._score, FIRST_CHUNK
+        while len(rows) > size:
+            ordered = score.copy()
+            ordered.partition(len(score) - size)
+            least = ordered[len(score) - size]
+            top = (score >= least).nonzero()[0]  # all that tie with the last one come along
+            yield self._sorted(rows.take(top), score.take(top))
+            left = score < least
+            rows, score = rows[left], score[left]
             size *= 4
+        if len(rows):
+            yield self._sorted(rows, score)
 
     def _sorted(self, rows: Rows, score: Floats) -> Rows:
-        order = np.argsort(-score, kind="stable")
-        rows, score = rows[order], score[order]
-        ties = score[1:] == score[:-1]
-        if ties.any():
-            starts = np.flatnonzero(np.append(True, ~ties))
-            for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
-                if end - start > 1:
-                    rows[start:end] = sorted(rows[start:end].tolist(), key=self._ids.__getitem__)
+        order = np.negative(score).argsort(kind="stable")
+        rows, score = rows.take(order), score.take(order)
+        scores = score.tolist()
+        if len(set(scores)) < len(scores):
+            found = rows.tolist()
+            by_id = sorted(zip(map(neg, scores), map(self._ids.__getitem__, found), found, strict=True))
+            rows = np.array([row for *_, row in by_id], dtype=np.int64)
+        self._upcoming(rows.tolist())
         return rows
 
 
 @dataclass(slots=True)
 class Fill:
-    """What was admitted, in order, and what was passed over for which reason."""
+    """What was admitted of `candidates`, in order, and what was passed over for which reason."""
 
+    candidates: Rows = field(default_factory=lambda: NO_ROWS)
     rows: list[int] = field(default_factory=list)
     tokens: int = 0
     passed_over: list[tuple[LeftOutReason, Rows]] = field(default_factory=list)
+    """Of those that were met; what was never met is OUTRANKED."""
     next_budget: int | None = None
     """The least budget above the given one that would admit something that did not fit; None if all fitted."""
 
@@ -110,9 +103,21 @@ class Fill:
         if len(rows):
             self.passed_over.append((reason, rows))
 
+    def left_out(self) -> dict[LeftOutReason, int]:
+        """How many were passed over, by reason."""
+        counts: dict[LeftOutReason, int] = {}
+        outranked = len(self.candidates) - len(self.rows)
+        for reason, rows in self.passed_over:
+            counts[reason] = counts.get(reason, 0) + len(rows)
+            outranked -= len(rows)
+        return counts | {LeftOutReason.OUTRANKED: outranked} if outranked else counts
+
     def reason_of(self, row: int) -> LeftOutReason | None:
         """Why `row` was passed over; None if it was not among the candidates, or was admitted."""
-        return next((reason for reason, rows in self.passed_over if (rows == row).any()), None)
+        for reason, rows in self.passed_over:
+            if (rows == row).any():
+                return reason
+        return None if row in self.rows or not (self.candidates == row).any() else LeftOutReason.OUTRANKED
 
 
 def fill(
@@ -120,46 +125,46 @@ def fill(
     tokens: NDArray[np.int64],
     places: int,
     budget: int | None,
-    says_the_same: Callable[[int], bool],
-    admitted: Callable[[int], None],
+    admits: Callable[[int], bool],
     spent: int = 0,
 ) -> Fill:
     """Admits candidates in order until the places are taken.
 
     `tokens` is by row; `spent` is what was taken of the whole budget before, `budget` what is left of it. A row above
-    the whole is OVERSIZED, one above what is left BUDGET, one that `says_the_same` as an admitted memory
-    NEAR_DUPLICATE; those that are met after the last place is taken are OUTRANKED. `admitted` is told of each row that
-    goes in.
+    the whole is OVERSIZED, one above what is left BUDGET, one that `admits` refuses, since it says the same as an
+    admitted memory, NEAR_DUPLICATE; what was not met before the last place is taken is OUTRANKED.
     """
-    result = Fill()
+    result = Fill(candidates.rows)
     if places <= 0:
-        result.leave_out(LeftOutReason.OUTRANKED, candidates.rest)
         return result
     for chunk in candidates:
-        sizes = tokens[chunk]
+        rows, sizes = chunk.tolist(), tokens.take(chunk)
         position = 0
-        while position < len(chunk):
-            if len(result.rows) >= places:
-                result.leave_out(LeftOutReason.OUTRANKED, np.concatenate((chunk[position:], candidates.rest)))
-                return result
+        while position < len(rows):
             if budget is not None:
-                fits = np.flatnonzero(sizes[position:] <= budget - result.tokens)
-                end = position + int(fits[0]) if len(fits) else len(chunk)
-                skipped, oversized = chunk[position:end], sizes[position:end] > budget + spent
-                result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
-                result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
-                if end > position:
-                    needed = result.tokens + int(sizes[position:end].min())
-                    result.next_budget = needed if result.next_budget is None else min(result.next_budget, needed)
-                position = end
-                if position == len(chunk):
+                position = _skip(result, chunk, sizes, position, budget, spent)
+                if position == len(rows):
                     break
-            row = int(chunk[position])
-            if says_the_same(row):
-                result.leave_out(LeftOutReason.NEAR_DUPLICATE, chunk[position : position + 1])
-            else:
-                admitted(row)
+            row = rows[position]
+            if admits(row):
                 result.rows.append(row)
-                result.tokens += int(tokens[row])
+                result.tokens += int(sizes[position])
+                if len(result.rows) == places:
+                    return result
+            else:
+                result.leave_out(LeftOutReason.NEAR_DUPLICATE, chunk[position : position + 1])
             position += 1
     return result
+
+
+def _skip(result: Fill, chunk: Rows, sizes: NDArray[np.int64], position: int, budget: int, spent: int) -> int:
+    """The first place from `position` on whose row fits into what is left; those before it are passed over."""
+    fits = (sizes[position:] <= budget - result.tokens).nonzero()[0]
+    end = position + int(fits[0]) if len(fits) else len(chunk)
+    if end > position:
+        skipped, oversized = chunk[position:end], sizes[position:end] > budget + spent
+        result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
+        result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
+        needed = result.tokens + int(sizes[position:end].min())
+        result.next_budget = needed if result.next_budget is None else min(result.next_budget, needed)
+    return end

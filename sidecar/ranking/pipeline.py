@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import EmptyReason, Floats, LeftOutReason
 from sidecar.features import REGISTRY, Columns, View
-from sidecar.ranking.gates import PASSED, Gates
-from sidecar.ranking.packing import Budgets, ByScore, Fill, Rows, fill, split_budget
-from sidecar.ranking.reserved import Draw, Places, ReserveSettings, distinct_members, draw, least_fit, place
-from sidecar.ranking.standing import Standing, at_rows
+from sidecar.ranking.gates import Gates
+from sidecar.ranking.packing import NO_ROWS, Budgets, ByScore, Fill, Rows, fill, split_budget
+from sidecar.ranking.reserved import Draw, Places, ReserveSettings, draw, least_fit, place
+from sidecar.ranking.standing import Details, Standing
 from sidecar.retrieval.duplicates import Seen, Texts
 from sidecar.weights import KNOWN, Weights, add_up
 
@@ -42,13 +43,9 @@ class Scored:
     task_fit: Floats
     tokens: NDArray[np.int64]
 
-    def features_at(self, rows: list[int]) -> Floats:
-        """Values of some rows, shape (len(rows), d)."""
-        return at_rows({**self.standing.values, **self.values}, rows, len(REGISTRY))
-
-    def contributions_at(self, rows: list[int]) -> Floats:
-        """Contributions of some rows, shape (len(rows), d): from left to right they add up to the scores."""
-        return at_rows({**self.standing.known.parts, **self.parts}, rows, len(REGISTRY))
+    def at(self, rows: list[int]) -> Details:
+        """All numbers of some rows. From left to right, contributions add up to the scores."""
+        return self.standing.at(rows, self.values, self.parts)
 
 
 def score(view: View, gates: Gates, standing: Standing, weights: Weights, wrapper_tokens: int) -> Scored:
@@ -110,21 +107,18 @@ class Packed:
 
     def left_out(self) -> dict[LeftOutReason, int]:
         """How many were passed over, by reason."""
-        counts: dict[LeftOutReason, int] = {}
-        below = (LeftOutReason.BELOW_MIN_SCORE, self.below_min_score)
-        for reason, rows in [below, *self.pinned.passed_over, *self.ranked.passed_over]:
-            if len(rows):
-                counts[reason] = counts.get(reason, 0) + len(rows)
+        counts = self.pinned.left_out()
+        for reason, count in self.ranked.left_out().items():
+            counts[reason] = counts.get(reason, 0) + count
+        if len(self.below_min_score):
+            counts[LeftOutReason.BELOW_MIN_SCORE] = len(self.below_min_score)
         return counts
-
-
-_NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
     """Fills the pinned segment, then the ranked one with what it leaves. `texts` are by row."""
     columns, total = scored.columns, scored.score
-    candidates, below = scored.gates.others, _NO_ROWS
+    candidates, below = scored.gates.others, NO_ROWS
     if limits.min_score is not None:
         clears = total[candidates] >= limits.min_score
         candidates, below = candidates[clears], candidates[~clears]
@@ -134,11 +128,12 @@ def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
 
     def fill_from(rows: Rows, before: Fill) -> Fill:
         left = None if budget is None else budget - before.tokens
-        candidates = ByScore(rows, total.take(rows), columns.ids, seen.upcoming)
-        open_places = places - len(before.rows)
-        return fill(candidates, scored.tokens, open_places, left, seen.says_the_same, seen.admit, before.tokens)
+        # As many as there are rows: it is all of them, in their order.
+        score = total if len(rows) == len(total) else total.take(rows)
+        candidates = ByScore(rows, score, columns.ids, seen.upcoming)
+        return fill(candidates, scored.tokens, places - len(before.rows), left, seen.admits, before.tokens)
 
-    pinned_part = fill_from(scored.gates.pinned, Fill())
+    pinned_part = fill_from(scored.gates.pinned, Fill()) if len(scored.gates.pinned) else Fill()
     ranked_part = fill_from(candidates, pinned_part)
     return Packed(pinned_part, ranked_part, below, seen)
 
@@ -170,31 +165,25 @@ def reserve(
         return Reserve()
     columns, fit = scored.columns, scored.task_fit
     ranked = packed.ranked.rows
-    # Those that fit the task well enough are few; everything else is asked of them alone.
-    least = least_fit(settings, float(fit[ranked[-1]]) if ranked else None)
-    fits = fit >= least
+    # Those that fit the task well enough and are little known may be few; everything else is asked of them alone.
+    fits = fit >= least_fit(settings, float(fit[ranked[-1]]) if ranked else None)
+    fits &= scored.gates.is_other
+    fits &= columns.reported_sessions < settings.min_reported_sessions
     fits[ranked] = False
-    rows = np.flatnonzero(fits)
-    eligible = (
-        (scored.gates.codes[rows] == PASSED)
-        & ~columns.pinned[rows]
-        & (columns.reported_sessions[rows] < settings.min_reported_sessions)
-    )
+    rows = fits.nonzero()[0]
     slot_budget = limits.budgets.slot
     if slot_budget is not None:
-        eligible &= scored.tokens[rows] <= slot_budget
+        rows = rows[scored.tokens[rows] <= slot_budget]
     if limits.min_score is not None:
-        eligible &= scored.score[rows] >= limits.min_score
+        rows = rows[scored.score[rows] >= limits.min_score]
     if recent_keys:
-        eligible &= ~np.isin(columns.key[rows], np.fromiter(recent_keys, dtype=np.int64))
-    rows = rows[eligible]
-    best_first = (
-        row for chunk in ByScore(rows, fit[rows], columns.ids, packed.seen.upcoming) for row in chunk.tolist()
-    )
-    members = distinct_members(best_first, settings.pool_size, packed.seen.says_the_same, packed.seen.admit)
+        rows = rows[~np.isin(columns.key[rows], np.fromiter(recent_keys, dtype=np.int64))]
+    chunks = ByScore(rows, fit.take(rows), columns.ids, packed.seen.upcoming)
+    best_first = chain.from_iterable(chunk.tolist() for chunk in chunks)
+    members = list(islice(filter(packed.seen.admits, best_first), settings.pool_size))
     reported = columns.reported_sessions[members].tolist()
     outcome = draw(fit[members], reported, limits.slots, chance, settings)
-    new = sum(count == 0 for count in reported)
+    new = reported.count(0)
     return Reserve(members, outcome, (new, len(members) - new))
 
 
@@ -206,22 +195,19 @@ def arrange(
     Where the first two are ranked ones that no draw could have moved, with scores (by row in `score`) no more than
     `swap_within` above 0 apart, chance says which of them is first: LEARNING section 5.
     """
-    others = iter(packed.rows)
-    n = len(packed.rows) + len(drawn)
-    places = place(n, len(drawn), chance)
-    by_place = dict(zip(places.drawn, drawn, strict=True))
-    rows = [by_place[p] if p in by_place else next(others) for p in range(n)]
+    rows = packed.rows
+    places = place(len(rows) + len(drawn), len(drawn), chance)
+    for at, row in sorted(zip(places.drawn, drawn, strict=True)):
+        rows.insert(at, row)
     if swap_within and _may_swap(packed, places, rows, score, swap_within):
-        probability = places.probability.copy()
-        probability[:2] = 0.5
-        places = Places(places.drawn, probability, chance("swap") < 0.5)
+        places = Places(places.drawn, (0.5, 0.5, *places.probability[2:]), chance("swap") < 0.5)
         if places.swapped:
             rows[:2] = rows[1::-1]
     return rows, places
 
 
 def _may_swap(packed: Packed, places: Places, rows: Sequence[int], score: Floats, within: float) -> bool:
-    if len(rows) < 2 or packed.pinned.rows or not (places.probability[:2] == 1.0).all():
+    if len(rows) < 2 or packed.pinned.rows or places.probability[:2] != (1.0, 1.0):
         return False
     return {0, 1}.isdisjoint(places.drawn) and float(score[rows[0]] - score[rows[1]]) <= within
 
@@ -242,6 +228,6 @@ def empty_reason(scored: Scored, packed: Packed) -> EmptyReason:
         return EmptyReason.NO_MEMORIES
     if not len(scored.gates.pinned) + len(scored.gates.others):
         return EmptyReason.FILTERED
-    if packed.pinned.passed_over or packed.ranked.passed_over:
+    if packed.pinned.left_out() or packed.ranked.left_out():
         return EmptyReason.BUDGET
     return EmptyReason.BELOW_MIN_SCORE

@@ -20,8 +20,8 @@ from sidecar.domain import (
     Memory,
     Micros,
     Packet,
-    PacketItem,
-    PoolItem,
+    PacketItems,
+    PoolItems,
     RankRequest,
     Segment,
 )
@@ -382,7 +382,7 @@ class Ranker:
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
         swap_within = self._reserve.swap_within if packet_id else 0.0  # what is not logged teaches nothing
         rows, places = arrange(packed, drawn_from.drawn, chance, scored.score, swap_within)
-        items, undrawn = _log_rows(scored, packed, drawn_from, rows, places)
+        items, undrawn = _log_rows(occasion, packed, drawn_from, rows, places)
         budgets = limits.budgets
         shadow = None
         if packet_id and occasion.shadow is not None:
@@ -421,59 +421,55 @@ class Ranker:
 
 
 def _log_rows(
-    scored: Scored, packed: Packed, drawn_from: Reserve, rows: list[int], places: Places
-) -> tuple[tuple[PacketItem, ...], tuple[PoolItem, ...]]:
+    occasion: Occasion, packed: Packed, drawn_from: Reserve, rows: list[int], places: Places
+) -> tuple[PacketItems, PoolItems]:
     """What the log keeps of every served memory, by place, and of the pool members that were not drawn."""
-    columns = scored.columns
+    scored, columns = occasion.scored, occasion.scored.columns
     propensity = dict(zip(drawn_from.rows, drawn_from.outcome.inclusion_propensity.tolist(), strict=True))
-    drawn = set(drawn_from.drawn)
-    pinned = set(packed.pinned.rows)
-    every = rows + [row for row in drawn_from.rows if row not in drawn]
-    of_row = zip(
-        every,
-        columns.key[every].tolist(),
-        columns.kind[every].tolist(),
-        scored.score[every].tolist(),
-        scored.task_fit[every].tolist(),
-        scored.tokens[every].tolist(),
-        scored.features_at(every),
-        scored.standing.raw_at(every),
-        strict=True,
+    drawn = drawn_from.drawn
+    undrawn = [row for row in drawn_from.rows if row not in drawn]
+    n, every = len(rows), rows + undrawn
+    segments = [Segment.RANKED] * n
+    chances = [1.0] * n
+    if packed.pinned.rows:
+        pinned = set(packed.pinned.rows)
+        segments = [Segment.PINNED if row in pinned else Segment.RANKED for row in rows]
+    for at in places.drawn:
+        segments[at] = Segment.RESERVED
+        chances[at] = propensity[rows[at]]
+    taken = np.array(every, dtype=np.intp)
+    ids = occasion.ranked.ids_at(every)
+    keys, scores, fits, tokens, kinds = (
+        column.take(taken).tolist()
+        for column in (columns.key, scored.score, scored.task_fit, scored.tokens, columns.kind)
     )
-    parts = scored.contributions_at(rows)
-    items = tuple(
-        PacketItem(
-            memory_id=columns.ids[row],
-            memory_key=key,
-            segment=Segment.RESERVED if row in drawn else Segment.PINNED if row in pinned else Segment.RANKED,
-            score=total,
-            contributions=contributions,
-            features=features,
-            raw=raw,
-            tokens=tokens,
-            task_fit=fit,
-            inclusion_propensity=propensity[row] if row in drawn else 1.0,
-            position_probability=q,
-            swapped=places.swapped and number < 2,
-            kind=columns.kinds[kind],
-        )
-        for number, (contributions, q, (row, key, kind, total, fit, tokens, features, raw)) in enumerate(
-            zip(parts, places.probability.tolist(), of_row, strict=False)
-        )
+    kinds = list(map(columns.kinds.__getitem__, kinds))
+    details = scored.at(every)
+    items = PacketItems(
+        memory_ids=ids[:n],
+        memory_keys=keys[:n],
+        segments=segments,
+        scores=scores[:n],
+        contributions=details.contributions[:n],
+        features=details.features[:n],
+        raw=details.raw[:n],
+        tokens=tokens[:n],
+        task_fits=fits[:n],
+        inclusion_propensities=chances,
+        position_probabilities=places.probability,
+        swapped=[places.swapped and number < 2 for number in range(n)],
+        kinds=kinds[:n],
     )
-    pool = tuple(
-        PoolItem(
-            memory_id=columns.ids[row],
-            memory_key=key,
-            features=features,
-            raw=raw,
-            tokens=tokens,
-            score=total,
-            task_fit=fit,
-            inclusion_propensity=propensity[row],
-            kind=columns.kinds[kind],
-        )
-        for row, key, kind, total, fit, tokens, features, raw in of_row
+    pool = PoolItems(
+        memory_ids=ids[n:],
+        memory_keys=keys[n:],
+        features=details.features[n:],
+        raw=details.raw[n:],
+        tokens=tokens[n:],
+        scores=scores[n:],
+        task_fits=fits[n:],
+        inclusion_propensities=[propensity[row] for row in undrawn],
+        kinds=kinds[n:],
     )
     return items, pool
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,20 +64,6 @@ def least_fit(settings: ReserveSettings, last_ranked_fit: float | None) -> float
     return max(settings.floor, settings.fit_share * last_ranked_fit)
 
 
-def distinct_members(
-    rows: Iterable[int], size: int, says_the_same: Callable[[int], bool], admitted: Callable[[int], None]
-) -> list[int]:
-    """The first `size` rows that say the same as nothing admitted before, neither ranked nor in the pool."""
-    members: list[int] = []
-    for row in rows:
-        if len(members) >= size:
-            break
-        if not says_the_same(row):
-            admitted(row)
-            members.append(row)
-    return members
-
-
 @dataclass(frozen=True, slots=True)
 class Draw:
     """The outcome: indices into the pool in the order drawn, and every member's inclusion propensity, shape (n,)."""
@@ -93,11 +80,9 @@ def draw(
     `fit` holds the task fits, shape (n,). Two strata by reported sessions: none, and some. `chance(label)` gives a
     number in [0, 1) that depends on the packet and the label alone.
     """
-    strata = [
-        np.flatnonzero(np.array([(count > 0) == reported for count in reported_sessions], dtype=bool))
-        for reported in (False, True)
-    ]
-    filled = [stratum for stratum in strata if len(stratum)]
+    new = [index for index, count in enumerate(reported_sessions) if count == 0]
+    known = [index for index, count in enumerate(reported_sessions) if count > 0]
+    filled = [np.array(stratum) for stratum in (new, known) if stratum]
     propensity = np.zeros(len(fit))
     if not filled or slots == 0:
         return Draw((), propensity)
@@ -151,7 +136,7 @@ def _mixture(fit: Floats, settings: ReserveSettings) -> Floats:
 
 def _pick(probabilities: Floats, u: float) -> int:
     """The index whose stretch of [0, 1) holds u; entries of probability 0 are never picked."""
-    index = int(np.searchsorted(np.cumsum(probabilities), u, side="right"))
+    index = int(probabilities.cumsum().searchsorted(u, side="right"))
     if index >= len(probabilities) or probabilities[index] == 0.0:  # the cumulated sum may end an ulp below 1
         index = int(np.flatnonzero(probabilities)[-1])
     return index
@@ -174,7 +159,7 @@ class Places:
     says that the first two changed places."""
 
     drawn: tuple[int, ...]
-    probability: Floats
+    probability: tuple[float, ...]
     swapped: bool = False
 
 
@@ -184,22 +169,27 @@ def place(n: int, k: int, chance: Callable[[str], float]) -> Places:
     `probability[p]` is q of whichever memory stands at place p: for a drawn one 1 / (number of open places); for the
     others the probability that their turn in the order comes to stand at p.
     """
-    probability = np.ones(n)
     if k == 0:
-        return Places((), probability)
+        return Places((), (1.0,) * n)
     window = max(k, n - 2)
     first = n - window
     open_places = list(range(first, n))
     taken = tuple(open_places.pop(int(chance(f"place-{i}") * len(open_places))) for i in range(k))
+    return Places(taken, (1.0,) * first + _chances(window, tuple(at - first for at in taken)))
+
+
+@lru_cache(maxsize=4_096)
+def _chances(window: int, taken: tuple[int, ...]) -> tuple[float, ...]:
+    """By position in the window: for a drawn one 1 / window, for another how probable it is that, among all ways to
+    choose as many positions, so many drawn ones stand before it."""
+    k = len(taken)
     ways = math.comb(window, k)
-    turn = 0
+    chances = []
+    before = 0
     for position in range(window):
-        if first + position in taken:
-            probability[first + position] = 1.0 / window
-            continue
-        before = position - turn  # drawn ones that stand before it
-        probability[first + position] = (
-            math.comb(position, before) * math.comb(window - position - 1, k - before) / ways
-        )
-        turn += 1
-    return Places(taken, probability)
+        if position in taken:
+            chances.append(1.0 / window)
+            before += 1
+        else:
+            chances.append(math.comb(position, before) * math.comb(window - position - 1, k - before) / ways)
+    return tuple(chances)

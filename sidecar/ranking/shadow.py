@@ -27,4 +27,4 @@ def score_beside(scored: Scored, view: View, snapshot: Snapshot | Part, weights:
 
 def shadow_scores(weights: Weights, scored: Scored, served: list[int], undrawn: list[int]) -> ShadowScores:
     """What the log keeps of it, for the served rows in the packet's order and for the undrawn ones."""
-    return ShadowScores(weights.version, scored.score[[*served, *undrawn]], scored.contributions_at(served))
+    return ShadowScores(weights.version, scored.score[[*served, *undrawn]], scored.at(served).contributions)

@@ -6,7 +6,8 @@ A use, a rating, a new memory or other weights make it anew; so does the next mi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,30 +20,41 @@ from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.weights import KNOWN, Known, Weights, known_parts
 
+WIDTH = 2 * len(REGISTRY) + len(RAW_NAMES)
+"""Numbers that are known of a row: values, contributions, and the ages and counts behind them, in this order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Of n memories: `values` of features by index, contributions, and the ages and counts behind them (`raw`, by
-    index in RAW_NAMES), each of shape (n,). Values and raw that are 0 throughout are left out."""
+    """What is known of n memories: `matrix` has shape (k, n), and `places` says which of the WIDTH numbers each of its
+    rows holds. What is 0 throughout is left out. The contributions of `known` are among them."""
 
-    values: Mapping[int, Floats]
     known: Known
-    raw: Mapping[int, Floats]
     tokens: NDArray[np.int64]
+    matrix: Floats
+    places: NDArray[np.intp]
     made_of: tuple[object, ...]
 
-    def raw_at(self, rows: list[int]) -> Floats:
-        """Ages and counts of some rows, shape (len(rows), r)."""
-        return at_rows(self.raw, rows, len(RAW_NAMES))
+    def at(self, rows: list[int], values: Mapping[int, Floats], parts: Mapping[int, Floats]) -> Details:
+        """All numbers of some rows, with `values` and `parts` of the task's features by index, each of shape (n,)."""
+        taken = np.array(rows, dtype=np.intp)
+        found = np.zeros((WIDTH, len(rows)))
+        found[self.places] = self.matrix.take(taken, axis=1)
+        for index, column in values.items():
+            found[index] = column.take(taken)
+        for index, column in parts.items():
+            found[len(REGISTRY) + index] = column.take(taken)
+        by_row = found.T.copy()
+        d = len(REGISTRY)
+        return Details(by_row[:, :d], by_row[:, d : 2 * d], by_row[:, 2 * d :])
 
 
-def at_rows(columns: Mapping[int, Floats], rows: list[int], width: int) -> Floats:
-    """Some rows of columns by index, as a matrix with 0 where there is no column. Shape (len(rows), width)."""
-    found = np.zeros((width, len(rows)))
-    taken = np.array(rows, dtype=np.intp)
-    for index, column in columns.items():
-        found[index] = column.take(taken)
-    return np.ascontiguousarray(found.T)
+class Details(NamedTuple):
+    """What is known of m rows: shapes (m, d), (m, d) and (m, r)."""
+
+    features: Floats
+    contributions: Floats
+    raw: Floats
 
 
 def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standing:
@@ -55,11 +67,18 @@ def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standin
 def standing_of(view: View, weights: Weights) -> Standing:
     """The same, made now."""
     values = {index: view.value(REGISTRY[index]) for index in KNOWN}
+    known = known_parts(values, values_without_use(view), len(view.columns), weights)
+    d = len(REGISTRY)
+    columns = {index: column for index, column in values.items() if column.any()}
+    columns |= {d + index: column for index, column in known.parts.items()}
+    columns |= {2 * d + index: column for index, column in enumerate(raw_columns(view)) if column.any()}
+    matrix = np.stack(list(columns.values())) if columns else np.empty((0, len(view.columns)))
+    by_place = dict(zip(columns, matrix, strict=True))
     return Standing(
-        values={index: column for index, column in values.items() if column.any()},
-        known=known_parts(values, values_without_use(view), len(view.columns), weights),
-        raw={index: column for index, column in enumerate(raw_columns(view)) if column.any()},
+        known=replace(known, parts={place - d: row for place, row in by_place.items() if d <= place < 2 * d}),
         tokens=view.columns.tokens.astype(np.int64),
+        matrix=matrix,
+        places=np.array(list(columns), dtype=np.intp),
         made_of=(weights, view.use_prior),
     )
 

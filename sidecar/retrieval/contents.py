@@ -61,9 +61,12 @@ _TIMES = ("valid_from_time", "valid_until_time")
 _NUMBERS = ("importance_content", "importance_use", "importance_override")
 _OR_ZERO = ("relevance", "emotion")
 _PLAIN = ("create_time", "update_time", "pinned", "suppressed", "helpful", "unhelpful", "tokens")
-_STANDING = ("kind", *_TIMES, *_NUMBERS, *_OR_ZERO, *_PLAIN)
+_STANDING = ("kind", *_TIMES, *_NUMBERS, *_PLAIN, *_OR_ZERO)
 """Fields of a memory that its row's columns hold: as of the row's score version, which its source may be ahead of."""
 _of_memory = attrgetter(*_STANDING)
+_UNSET = (None,) * len(_OR_ZERO)
+"""What a memory has that has none of _OR_ZERO, which stand last."""
+_OTHERS, _ZEROED = slice(None, -len(_OR_ZERO)), slice(-len(_OR_ZERO), None)
 _GONE = Memory(id="", content="")
 
 
@@ -100,19 +103,20 @@ class MemoryRows(Sequence[Memory]):
 
     def _standing(self, rows: Sequence[int]) -> Iterator[list[Any]]:
         """The values of _STANDING at these rows."""
-        columns = self.columns
-        yield [columns.kinds[code] for code in columns.kind[rows].tolist()]
+        columns, taken = self.columns, np.array(rows, dtype=np.intp)
+        yield list(map(columns.kinds.__getitem__, columns.kind.take(taken).tolist()))
         for name in _TIMES:
-            yield [None if value == NO_TIME else value for value in getattr(columns, name)[rows].tolist()]
+            yield [None if value == NO_TIME else value for value in getattr(columns, name).take(taken).tolist()]
         for name in _NUMBERS:
-            yield [None if value != value else value for value in getattr(columns, name)[rows].tolist()]
-        for name in (*_OR_ZERO, *_PLAIN):
-            yield getattr(columns, name)[rows].tolist()
+            yield [None if value != value else value for value in getattr(columns, name).take(taken).tolist()]
+        for name in (*_PLAIN, *_OR_ZERO):
+            yield getattr(columns, name).take(taken).tolist()
 
     def names(self, rows: Sequence[int]) -> list[Name]:
         """What the source knows the memories of rows by."""
-        keys, digests = self.columns.key[rows].tolist(), self.table.column(DIGEST)[rows].tolist()
-        return list(zip(keys, digests, strict=True))
+        taken = np.array(rows, dtype=np.intp)
+        keys, digests = self.columns.key.take(taken), self.table.column(DIGEST).take(taken)
+        return list(zip(keys.tolist(), digests.tolist(), strict=True))
 
     def content(self, row: int) -> str:
         """The text of a live row."""
@@ -122,9 +126,9 @@ class MemoryRows(Sequence[Memory]):
 def _as_of(memory: Memory, values: tuple[Any, ...]) -> Memory:
     """The memory with these values of _STANDING."""
     own = _of_memory(memory)
-    if own == values:
-        return memory
     # The digest tells unset from 0, so no row is of a memory that had the other.
+    if own == values or (own[_ZEROED] == _UNSET and own[_OTHERS] == values[_OTHERS]):
+        return memory
     fields: dict[str, Any] = dict(zip(_STANDING, values, strict=True))
     fields |= {name: None for name in _OR_ZERO if getattr(memory, name) is None}
     return memory if tuple(fields.values()) == own else replace(memory, **fields)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,13 @@ from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
 BITMAP_BITS = 2_048
+FOLDED_WORDS = 8
+"""Words of 64 bits in a folded bitmap: a bit is set if one of four is, so that here too every bit that differs stands
+for a trigram that only one of the texts has."""
 CACHED_FINGERPRINTS = 2_048
 CACHED_OUTLINES = 65_536
+MOST_APART = (1.0 - THRESHOLD) / (1.0 + THRESHOLD) + 1e-9
+"""Share of what two near-duplicates have together that only one of them has; a little more, against rounding."""
 COMPARED_AT_ONCE = 24
 """Texts that are compared with what is in a packet in one go."""
 
@@ -106,16 +111,16 @@ class Fingerprint:
         )
 
 
-class Outline(NamedTuple):
-    """What rejects most pairs: a fingerprint's bitmap, and how many trigrams there are."""
+Outline: TypeAlias = bytes
+"""What rejects most pairs: how many trigrams a fingerprint has, as a float64, its bitmap folded to a quarter, and the
+whole bitmap."""
 
-    bitmap: NDArray[np.uint64]
-    size: float
 
-    @staticmethod
-    def of(fingerprint: Fingerprint) -> Outline:
-        """The outline of a text."""
-        return Outline(fingerprint.bitmap, float(len(fingerprint.trigrams)))
+def outline_of(fingerprint: Fingerprint) -> Outline:
+    """The outline of a text."""
+    folded = np.bitwise_or.reduce(fingerprint.bitmap.reshape(-1, FOLDED_WORDS), axis=0)
+    parts = (np.array([len(fingerprint.trigrams)], np.float64).view(np.uint64), folded, fingerprint.bitmap)
+    return np.concatenate(parts).tobytes()
 
 
 def is_near_duplicate(a: Fingerprint, b: Fingerprint) -> bool:
@@ -142,6 +147,10 @@ class Held(Generic[Name, Item]):
     def get(self, name: Name) -> Item | None:
         """The thing of that name, if it is held."""
         return self._held.get(name)
+
+    def get_all(self, names: Sequence[Name]) -> list[Item | None]:
+        """The things of these names, None for one that is not held."""
+        return list(map(self._held.get, names))
 
     def keep(self, name: Name, item: Item) -> Item:
         """Holds it from now on, and gives it back."""
@@ -194,17 +203,21 @@ class Seen:
         self._texts = texts
         self._admitted: dict[int, None] = {}
         self._upcoming: list[int] = []
-        self._near: dict[int, set[int]] = {}
+        self._near: dict[int, Collection[int]] = {}
 
-    def upcoming(self, numbers: NDArray[np.int64]) -> None:
+    def upcoming(self, numbers: list[int]) -> None:
         """Hears of numbers that may be asked for next, in their order: they are compared some at a time."""
-        self._upcoming = numbers.tolist()
+        self._upcoming = numbers
 
-    def admit(self, number: int) -> None:
-        """Adds one to what is in the packet."""
+    def admits(self, number: int) -> bool:
+        """Adds one to what is in the packet; False if something there says the same, and it stays out."""
+        near = self._near.get(number)
+        if near is None:
+            near = self._compare(number)
+        if near and self.twin(number) is not None:
+            return False
         self._admitted[number] = None
-        if number not in self._near:
-            self._near = {}
+        return True
 
     def twin(self, number: int) -> int | None:
         """The first in the packet that says the same, or None."""
@@ -218,47 +231,39 @@ class Seen:
                     return other
         return None
 
-    def says_the_same(self, number: int) -> bool:
-        """True if something in the packet says the same."""
-        return self.twin(number) is not None
-
-    def _compare(self, number: int) -> set[int]:
+    def _compare(self, number: int) -> Collection[int]:
         """Which others may say the same as `number`. Those that follow it are compared with it, for their turn."""
         first = self._upcoming.index(number) if number in self._upcoming else -1
         numbers = self._upcoming[first : first + COMPARED_AT_ONCE] if first >= 0 else [number]
         every = [*self._admitted.keys() - numbers, *numbers]
-        outlines = self._texts.outlines(every)
-        self._near = {each: set() for each in numbers}
-        for one, other in _may_be_alike(outlines, outlines[len(every) - len(numbers) :]).tolist():
-            if every[one] != numbers[other]:
-                self._near[numbers[other]].add(every[one])
+        self._near = dict.fromkeys(numbers, ())
+        for one, other in _may_be_alike(self._texts.outlines(every), len(numbers)):
+            self._near[numbers[other]] = {*self._near[numbers[other]], every[one]}
         return self._near[number]
 
 
-def _may_be_alike(some: Sequence[Outline], others: Sequence[Outline]) -> NDArray[np.intp]:
-    """Pairs that are not certainly unlike, by their bitmaps alone: indices into both, shape (pairs, 2)."""
-    bits, sizes = _stacked(some)
-    other_bits, other_sizes = _stacked(others)
-    # Half of the bitmap rejects most pairs; only what is left is compared in the whole of it. Words of the bitmaps go
+def _may_be_alike(outlines: Sequence[Outline], last: int) -> list[tuple[int, int]]:
+    """Pairs that are not certainly unlike, by their outlines alone: an index into all, and one into the `last` ones of
+    them. None is paired with itself.
+
+    With d trigrams in one text only, the similarity is (together - d) / (together + d); it reaches the threshold for no
+    d above a share of what is together in them.
+    """
+    table = np.frombuffer(b"".join(outlines), np.uint64).reshape(len(outlines), -1)
+    most = table[:, 0].view(np.float64) * MOST_APART
+    most = most[-last:, None] + most
+    most[np.arange(last), np.arange(-last, 0)] = -1.0
+    # The folded bitmaps reject most pairs; only what is left is compared in the whole of it. Words of the bitmaps go
     # along the first axis, as adding up along it goes through whole rows.
-    half = bits.shape[1] // 2
-    differ = np.bitwise_count(bits.T[:half, :, None] ^ other_bits.T[:half, None, :])
-    apart = np.einsum("ijk->jk", differ, dtype=np.uint16)
-    left = np.argwhere(_is_near(sizes[:, None] + other_sizes, apart))
-    one, other = left.T
-    apart = np.bitwise_count(bits[one] ^ other_bits[other]).sum(axis=1, dtype=np.uint16)
-    return left[_is_near(sizes[one] + other_sizes[other], apart)]
-
-
-def _is_near(together: NDArray[np.float64], apart: NDArray[np.uint16]) -> NDArray[np.bool_]:
-    """With d trigrams in one text only, the similarity is (together - d) / (together + d)."""
-    near: NDArray[np.bool_] = together - apart >= THRESHOLD * (together + apart)
-    return near
-
-
-def _stacked(outlines: Sequence[Outline]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    bits = np.concatenate([each.bitmap for each in outlines]).reshape(len(outlines), -1)
-    return bits, np.array([each.size for each in outlines])
+    words = table.T[1 : 1 + FOLDED_WORDS].copy()
+    differ = np.bitwise_count(words[:, -last:, None] ^ words[:, None, :])
+    other, one = (np.add.reduce(differ, 0, np.uint16) <= most).nonzero()
+    if not len(one):
+        return []
+    bits = table[:, 1 + FOLDED_WORDS :]
+    apart = np.bitwise_count(bits[one] ^ bits[-last:][other]).sum(axis=1, dtype=np.uint16)
+    left = apart <= most[other, one]
+    return list(zip(one[left].tolist(), other[left].tolist(), strict=True))
 
 
 def _bitmap_of(bits: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.uint64]:

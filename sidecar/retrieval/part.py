@@ -77,6 +77,10 @@ class Part:
         """The memories of many rows at once. Raises what their source raises."""
         return self.whole.memories.at(self.rows[rows].tolist())
 
+    def ids_at(self, rows: Sequence[int]) -> list[str]:
+        """The ids of rows, in their order."""
+        return self.whole.ids_at(self.rows[rows].tolist())
+
     def outlines(self, rows: Sequence[int]) -> list[Outline]:
         """As those of the whole."""
         return self.whole.outlines(self.rows[rows].tolist())

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
-from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches
+from sidecar.domain import NO_CONTEXT, Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
+from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches, Words
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents, MemoryRows
 from sidecar.retrieval.dates import days_off
-from sidecar.retrieval.duplicates import FINGERPRINTS, OUTLINES, Fingerprint, Outline
+from sidecar.retrieval.duplicates import FINGERPRINTS, OUTLINES, Fingerprint, Outline, outline_of
 from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.hashing import PLAIN
@@ -28,12 +28,12 @@ from sidecar.retrieval.tokenizer import Token, task_words, tokenize
 
 Mask = NDArray[np.bool_]
 
-NO_CONTEXT = Context()
-
 COMMON = 0.002
 """A word that is this share of all words in the namespace has half the weight of a new one."""
 FEWEST_WORDS = 3_000
 """Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
+MOST_OUTLINES = 16_384
+"""Outlines that are kept by row in one namespace."""
 _WORD = re.compile(r"[^\W_]+")
 BYTES_A_ROW = 200
 """An id, and a share of what is kept between tasks."""
@@ -127,6 +127,7 @@ class Snapshot:
     def match_text(self, task: str, context: Context = NO_CONTEXT, trust: float = 1.0) -> TextMatches:
         """The same without vectors: `cosine` is of no length."""
         tokens, words = task_words(task)
+        known = self._terms
         about = find_subjects(task, self.contents.marks, self.columns.live, self.kept_of_texts)
         around = dict.fromkeys(
             token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
@@ -134,12 +135,12 @@ class Snapshot:
         return TextMatches(
             cosine=_NO_COSINES,
             trust=trust,
-            terms=tuple(map(self._term, tokens)),
+            terms=tuple(map(known.__getitem__, tokens)),
             words=words,
             lengths=self.contents.table.column(contents.LENGTH),
             mean_length=self.contents.mean_length,
             handles=tuple(self._handle(handle.kind, handle.value) for handle in sorted(find_handles(task))),
-            context_terms=tuple(map(self._term, around)),
+            context_terms=tuple(map(known.__getitem__, around)),
             subject_field=about.field,
             subject_prefix=about.prefix,
             days_off=days_off(task, self.columns.create_time, self.columns.live),
@@ -147,16 +148,30 @@ class Snapshot:
 
     def outlines(self, rows: Sequence[int]) -> list[Outline]:
         """What rejects most pairs of rows that are no near-duplicates."""
+        at_hand: dict[int, Outline] = self.kept_of_texts.once("outlines", dict)
+        found = list(map(at_hand.get, rows))
+        if None in found:
+            if len(at_hand) > MOST_OUTLINES:
+                at_hand.clear()
+            missing = [row for row, outline in zip(rows, found, strict=True) if outline is None]
+            fresh = dict(zip(missing, self._find_outlines(missing), strict=True))
+            at_hand.update(fresh)
+            return [outline or fresh[row] for row, outline in zip(rows, found, strict=True)]
+        return cast("list[Outline]", found)
+
+    def ids_at(self, rows: Iterable[int]) -> list[str]:
+        """The ids of rows, in their order."""
+        return list(map(self.contents.id_list.__getitem__, rows))
+
+    def _find_outlines(self, rows: Sequence[int]) -> list[Outline]:
         names = self.memories.names(rows)
-        found = [OUTLINES.get(name) for name in names]
+        found = OUTLINES.get_all(names)
         missing = [name for name, outline in zip(names, found, strict=True) if outline is None]
-        if missing:
-            made = {
-                name: OUTLINES.keep(name, Outline.of(FINGERPRINTS.of(memory.content)))
-                for name, memory in zip(missing, self.contents.source.get(missing), strict=True)
-            }
-            return [outline or made[name] for name, outline in zip(names, found, strict=True)]
-        return [outline for outline in found if outline is not None]
+        made = {
+            name: OUTLINES.keep(name, outline_of(FINGERPRINTS.of(memory.content)))
+            for name, memory in zip(missing, self.contents.source.get(missing), strict=True)
+        }
+        return [outline or made[name] for name, outline in zip(names, found, strict=True)]
 
     def fingerprint(self, row: int) -> Fingerprint:
         """What tells whether the text of a row is a near-duplicate of another's."""
@@ -227,7 +242,10 @@ class Snapshot:
         inverse = self.contents.table.column(contents.INVERSE_LENGTH)
         task = vectors.snap(task_vector)[0]
         cosines = vectors.cosines(matrix, inverse, task)
-        cosines[(inverse == 0.0) if task.any() else slice(None)] = np.nan
+        if not task.any():
+            cosines[:] = np.nan
+        elif len(without := self.kept_of_texts.once("no vector", lambda: np.flatnonzero(inverse == 0.0))):
+            cosines[without] = np.nan
         return cosines
 
     def cosines_at(self, task_vector: vectors.Vectors | None, rows: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -243,20 +261,28 @@ class Snapshot:
 
     def _weighed_words(self, task: str) -> Iterator[WeighedWord]:
         """Each word with COMMON / (COMMON + its share of all words here): Arora, Liang & Ma (2017)."""
-        all_terms = self.contents.total_terms + FEWEST_WORDS
+        all_terms, terms = self.contents.total_terms + FEWEST_WORDS, self._terms
+
+        def weigh(word: str) -> float:
+            share = min((int(terms[token].counts.sum()) for token in tokenize(word)), default=0) / all_terms
+            return COMMON / (COMMON + share)
+
+        weights: Words[str, float] = self.kept_of_texts.once("weights", lambda: Words(weigh))
         for match in _WORD.finditer(task):
-            share = min(map(self._occurrences, tokenize(match[0])), default=0) / all_terms
-            yield WeighedWord(match.start(), match.end(), COMMON / (COMMON + share))
+            yield WeighedWord(*match.span(), weights[match[0]])
 
-    def _occurrences(self, token: Token) -> int:
-        return self.kept_of_texts.word(token, "occurrences", lambda: int(self._term(token).counts.sum()))
+    @property
+    def _terms(self) -> Words[Token, TermMatch]:
+        contents = self.contents
+        terms, live, live_count = contents.terms, contents.columns.live, contents.live_count
 
-    def _term(self, token: Token) -> TermMatch:
-        return self.kept_of_texts.word(token, "term", partial(self._find_term, token))
+        def find(token: Token) -> TermMatch:
+            rows, counts = terms.find(token.term, live, live_count == len(live))
+            return TermMatch(
+                token.term, inverse_document_frequency(live_count, len(rows)), rows, counts, token.is_stop_word
+            )
 
-    def _find_term(self, token: Token) -> TermMatch:
-        rows, counts = self.contents.terms.find(token.term, self.columns.live, self.contents.all_live)
-        return TermMatch(token.term, self._idf(len(rows)), rows, counts, token.is_stop_word)
+        return self.kept_of_texts.once("terms", lambda: Words(find))
 
     def _handle(self, kind: str, value: str) -> TermMatch:
         rows, counts = self.contents.marks.find(("handle", kind, value), self.columns.live, self.contents.all_live)

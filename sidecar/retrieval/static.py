@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import json
 import logging
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from sidecar.retrieval.vectors import Vectors
 
 LEAST_TRUST = 0.25
 CHARACTERS_OFF = 0.75
+NO_WORD = WeighedWord(sys.maxsize, sys.maxsize, 1.0)
+"""Stands behind the last one."""
 
 
 class _Model(NamedTuple):
@@ -74,18 +77,18 @@ class StaticEmbedder(Embedder):
         ids = np.minimum(encoding.ids, len(token_vectors) - 1)
         if not len(ids):
             return TaskVector(np.zeros(token_vectors.shape[1], dtype=np.float32))
-        weights = np.ones(len(ids))
-        at = 0
-        for token, (start, end) in enumerate(encoding.offsets):
-            while at < len(words) and words[at].end <= start:
-                at += 1
-            if at < len(words) and words[at].start < end:
-                weights[token] = words[at].weight
-        numbers = _unit(weights @ token_vectors[ids].astype(np.float64)).astype(np.float32)
+        weights = []
+        following = iter(words)
+        word = next(following, NO_WORD)
+        for start, end in encoding.offsets:
+            while word.end <= start:
+                word = next(following, NO_WORD)
+            weights.append(word.weight if word.start < end else 1.0)
+        numbers = _unit(np.array(weights) @ token_vectors[ids].astype(np.float64)).astype(np.float32)
         if not self.knows_bytes:
             return TaskVector(numbers)
         # About four characters a token in a script that the tokenizer knows, one in a script that it spells out.
-        characters = sum(not character.isspace() for character in task) / len(ids)
+        characters = len("".join(task.split())) / len(ids)
         return TaskVector(numbers, min(max(characters - CHARACTERS_OFF, LEAST_TRUST), 1.0))
 
     @abstractmethod

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.features.view import Kept
+from sidecar.features.view import Kept, Words
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
@@ -64,8 +63,8 @@ def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask, kept: Kept)
     n = len(live)
     fewest = _fewest(live)
     found = Subjects(np.zeros(n, bool), np.zeros(n, bool))
-    names = {name for name, _, _ in _candidates(_words(task))}
-    for name in [name for name in names if kept.word(name, "named", partial(marks.__contains__, ("named", name)))]:
+    named: Words[str, bool] = kept.once("named", lambda: Words(lambda name: ("named", name) in marks))
+    for name in filter(named.__getitem__, {name for name, _, _ in _candidates(_words(task))}):
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)
@@ -127,7 +126,9 @@ def _name_marks(source: str, words: list[_Word]) -> Iterator[Mark]:
     """The whole name, and the first of several words if that is a name by itself: `Ann` of `Ann Smith`, but not
     `billing` of `billing service`."""
     if 0 < len(words) <= LONGEST_NAME:
-        *_, name = _joined(words)
+        name = words[0].text
+        for before, after in pairwise(words):
+            name = _joined(name, before, after)
         yield (source, "whole", name)
         yield ("named", name)
         if len(words) > 1 and not is_stop_word(words[0].text) and all(w.is_capital or w.is_unspaced for w in words):
@@ -135,13 +136,9 @@ def _name_marks(source: str, words: list[_Word]) -> Iterator[Mark]:
             yield ("named", words[0].text)
 
 
-def _joined(words: list[_Word]) -> Iterator[str]:
-    """The first word, the first two, ...; with a space between, except in scripts without spaces."""
-    name = words[0].text
-    yield name
-    for before, after in pairwise(words):
-        name += after.text if before.is_unspaced and after.is_unspaced else f" {after.text}"
-        yield name
+def _joined(name: str, before: _Word, after: _Word) -> str:
+    """A name that ends in one word and the next; with a space between, except in scripts without spaces."""
+    return f"{name}{after.text}" if before.is_unspaced and after.is_unspaced else f"{name} {after.text}"
 
 
 def _candidates(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
@@ -151,10 +148,12 @@ def _candidates(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
     A name that is also a stop word (Will, May) must have its capital, and not because it begins the task.
     """
     for at, word in enumerate(words):
-        near = words[at : at + LONGEST_NAME]
-        for last, name in zip(near, _joined(near), strict=True):
-            if last is not word or not is_stop_word(name) or (word.is_capital and at > 0):
-                yield name, word.start, last.end
+        name, before = word.text, word
+        if not is_stop_word(name) or (word.is_capital and at > 0):
+            yield name, word.start, word.end
+        for last in words[at + 1 : at + LONGEST_NAME]:
+            name, before = _joined(name, before, last), last
+            yield name, word.start, last.end
         if word.is_unspaced and len(word.text) == word.end - word.start:
             for start in range(len(word.text)):
                 for end in range(start + 2, min(start + LONGEST_RUN, len(word.text)) + 1):

@@ -122,6 +122,8 @@ class Prefix(Sequence[Item]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[Item]: ...
     def __getitem__(self, at: int | slice) -> Item | Sequence[Item]:
+        if at.__class__ is int and 0 <= at < self._size:
+            return self._items[at]
         if isinstance(at, slice):
             return self._items[: self._size][at]
         if not -self._size <= at < self._size:

@@ -111,6 +111,7 @@ class _Stemmer(threading.local):
 
 _stemmer = _Stemmer()
 _cache: dict[str, tuple[Token, ...]] = {}
+_words: dict[str, tuple[int, tuple[Token, ...]]] = {}
 
 
 class Token(NamedTuple):
@@ -135,11 +136,20 @@ def task_words(text: str) -> tuple[tuple[Token, ...], tuple[TaskWord, ...]]:
     index: dict[Token, int] = {}
     words = []
     for word in normalize(text).split():
-        tokens = dict.fromkeys(tokenize(word))
+        length, tokens = _words.get(word) or _read_word(word)
         if tokens:
-            terms = tuple(index.setdefault(token, len(index)) for token in tokens)
-            words.append(TaskWord(length=len(_bare(word)), terms=terms))
+            words.append(TaskWord(length, tuple([index.setdefault(token, len(index)) for token in tokens])))
     return tuple(index), tuple(words)
+
+
+def _read_word(word: str) -> tuple[int, tuple[Token, ...]]:
+    """Length of a word without punctuation around it, and its distinct tokens."""
+    found = len(_bare(word)), tuple(dict.fromkeys(tokenize(word)))
+    if len(word) <= CACHED_CHUNK:
+        if len(_words) >= CACHED_CHUNKS:
+            _words.clear()
+        _words[word] = found
+    return found
 
 
 def normalize(text: str) -> str:

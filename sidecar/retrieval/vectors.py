@@ -9,6 +9,8 @@ cosine differs from that of the original vectors by at most about sqrt(d) * 2^-1
 
 from __future__ import annotations
 
+import math
+
 import faiss
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +74,11 @@ def cosines_at(matrix: Vectors, inverse: Floats, task: Vectors, rows: NDArray[np
 
 
 def _cosines(products: Vectors, inverse: Floats, task: Vectors) -> Floats:
-    own = inverse_lengths(task[None, :])[0]
-    cosine: Floats = np.clip(products * inverse * own, -1.0, 1.0) + 0.0  # no -0.0: its sign goes by the summation
+    squares = float(task.astype(np.float64).dot(task))  # exact in any order, as above
+    own = 1.0 / math.sqrt(squares) if squares else 0.0
+    cosine: Floats = products * inverse
+    cosine *= own
+    np.maximum(cosine, -1.0, out=cosine)
+    np.minimum(cosine, 1.0, out=cosine)
+    cosine += 0.0  # no -0.0: its sign goes by the summation
     return cosine

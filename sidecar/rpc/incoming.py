@@ -14,6 +14,8 @@ from memoryranker.v1 import feedback_pb2, memory_pb2, ranker_pb2, types_pb2
 
 from sidecar.domain import (
     DEFAULT_KIND,
+    NO_CONTEXT,
+    NO_FILTER,
     Channel,
     Context,
     Filter,
@@ -213,10 +215,13 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
     bad = Violations()
     read_namespace(bad, request.namespace)
     for name, most in (("session_id", 256), ("agent_id", 256), ("surface", 64), ("item_wrapper", 4_096)):
-        check_text(bad, name, getattr(request, name), 0, most)
-    read_request_id(bad, request.request_id)
-    if len(request.task.encode()) > TASK_BYTES:
-        bad.add("task", f"has {len(request.task.encode()):,} bytes; must have at most {TASK_BYTES:,}")
+        if value := getattr(request, name):
+            check_text(bad, name, value, 0, most)
+    if request.request_id:
+        read_request_id(bad, request.request_id)
+    task = request.task
+    if len(task.encode()) > TASK_BYTES:
+        bad.add("task", f"has {len(task.encode()):,} bytes; must have at most {TASK_BYTES:,}")
     max_items = request.max_items if request.HasField("max_items") else 10
     check_range(bad, "max_items", max_items, 1, 200)
     token_budget = request.token_budget if request.HasField("token_budget") else None
@@ -230,10 +235,11 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
     min_score = request.min_score if request.HasField("min_score") else None
     if min_score is not None:
         check_range(bad, "min_score", min_score, 0, 1)
-    check_choice(bad, "explain", request.explain, ranker_pb2.ExplainLevel.keys(), ranker_pb2.ExplainLevel.values())
-    context = read_context(bad, request.context)
-    wanted = read_filter(bad, request.filter)
-    name, explicit = _weights(bad, request.weights)
+    if request.explain:
+        check_choice(bad, "explain", request.explain, ranker_pb2.ExplainLevel.keys(), ranker_pb2.ExplainLevel.values())
+    context = read_context(bad, request.context) if request.HasField("context") else NO_CONTEXT
+    wanted = read_filter(bad, request.filter) if request.HasField("filter") else NO_FILTER
+    name, explicit = _weights(bad, request.weights) if request.HasField("weights") else ("", None)
     vector = None
     if request.task_embedding:
         vector = read_vector(bad, "task_embedding", request.task_embedding, dimension)
@@ -243,7 +249,7 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
     payload, payload_hash = _payload(request)
     return RankRequest(
         namespace=request.namespace,
-        task=request.task,
+        task=task,
         session_id=request.session_id,
         agent_id=request.agent_id,
         surface=request.surface,

@@ -19,6 +19,7 @@ from sidecar.domain import (
     Memory,
     MemoryUse,
     Micros,
+    PacketItems,
     PoolItem,
     ReportState,
     Segment,
@@ -119,16 +120,16 @@ def write_memories(answer: RankAnswer) -> list[bytes]:
     known: dict[int, bytes] = {} if answer.kept is None else answer.kept.once("messages", dict)
     if len(known) > MOST_MESSAGES:
         known.clear()
-    keys = [item.memory_key for item in answer.packet.items]
-    written = {key: known.get(key) for key in keys}
-    missing = [key for key, message in written.items() if message is None]
-    if missing:
+    keys = PacketItems.of(answer.packet.items).memory_keys
+    written = list(map(known.get, keys))
+    if None in written:
+        missing = [key for key, message in zip(keys, written, strict=True) if message is None]
         messages = [types_pb2.Memory() for _ in missing]
         fill_memories(messages, [answer.memories[key] for key in missing])
         fresh = dict(zip(missing, (message.SerializeToString() for message in messages), strict=True))
         known.update(fresh)
-        written |= fresh
-    return [message for key in keys if (message := written[key]) is not None]
+        written = [fresh[key] if message is None else message for key, message in zip(keys, written, strict=True)]
+    return [message for message in written if message is not None]
 
 
 def write_rank(answer: RankAnswer, explain: int, memories: Sequence[bytes] | None = None) -> ranker_pb2.RankResponse:
@@ -159,22 +160,38 @@ def write_rank(answer: RankAnswer, explain: int, memories: Sequence[bytes] | Non
     # A packet that is read again may have been scored by weights that serve no more.
     if full and answer.weights.version == packet.model_version:
         _fill_weights(response.weights, answer.weights)
-    for place, item in enumerate(packet.items, start=1):
-        ranked = response.items.add(
+    items = PacketItems.of(packet.items)
+    written = write_memories(answer) if memories is None else memories
+    shown = () if explain == ranker_pb2.EXPLAIN_LEVEL_NONE else items.contributions.tolist()
+    add = response.items.add
+    for place, (memory, score, segment, chance, q, tokens, swapped) in enumerate(
+        zip(
+            written,
+            items.scores,
+            items.segments,
+            items.inclusion_propensities,
+            items.position_probabilities,
+            items.tokens,
+            items.swapped,
+            strict=True,
+        ),
+        start=1,
+    ):
+        ranked = add(
             place=place,
-            score=item.score,
-            segment=_SEGMENTS[item.segment],
-            inclusion_propensity=item.inclusion_propensity,
-            position_probability=item.position_probability,
-            tokens=item.tokens,
-            swapped=item.swapped,
+            score=score,
+            segment=_SEGMENTS[segment],
+            inclusion_propensity=chance,
+            position_probability=q,
+            tokens=tokens,
+            swapped=swapped,
         )
-        if explain != ranker_pb2.EXPLAIN_LEVEL_NONE:
-            ranked.contributions.extend(item.contributions.tolist())
-        if full:
-            ranked.features.extend(item.features.tolist())
-    for ranked, memory in zip(response.items, write_memories(answer) if memories is None else memories, strict=True):
+        if shown:
+            ranked.contributions.extend(shown[place - 1])
         ranked.memory.MergeFromString(memory)
+    if full:
+        for ranked, values in zip(response.items, items.features.tolist(), strict=True):
+            ranked.features.extend(values)
     return response
 
 

@@ -72,15 +72,20 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
 
         vetted: list[tuple[RankAnswer, list[bytes]]] = []
 
+        def is_small(memories: list[bytes]) -> bool:
+            # The rest of a message is small: most answers need not be made to know that they fit.
+            return sum(map(len, memories)) <= self._max_bytes // 2
+
         def vet(answer: RankAnswer) -> None:
             vetted.append((answer, memories := write_memories(answer)))
-            # The rest of a message is small: most answers need not be made to know that they fit.
-            if sum(map(len, memories)) > self._max_bytes // 2:
+            if not is_small(memories):
                 self._fitting(write_rank(answer, request.explain, memories))
 
         answer = self._ranker.rank(asked, deadline_check(context), vet, watch)
         memories = next((memories for each, memories in vetted if each is answer), None)
-        response = self._fitting(write_rank(answer, request.explain, memories))
+        response = write_rank(answer, request.explain, memories)
+        if memories is None or not is_small(memories):
+            self._fitting(response)
         watch.lap(WRITE)
         self._observer.stages(watch.seconds)
         if any(key == TIMINGS_ASKED for key, _ in context.invocation_metadata()):

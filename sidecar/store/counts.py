@@ -9,8 +9,8 @@ the number of sessions: otherwise a doubtful "not used" would thin out the certa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 from sidecar.domain import Micros, UseCounts
 from sidecar.store.merge import MILLION
@@ -19,8 +19,7 @@ AGENT_SESSIONS = 20
 """Most sessions of one memory that one agent weighs, unless the store's settings say otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionUse:
+class SessionUse(NamedTuple):
     """What one session says of one memory. `used` and `seen` are in millionths; `last_use_time` None means not used."""
 
     used: int = 0
@@ -38,8 +37,7 @@ class SessionUse:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AgentUse:
+class AgentUse(NamedTuple):
     """Sums of one memory over one agent's sessions, and its last use. `used` and `seen` are in millionths."""
 
     used: int = 0

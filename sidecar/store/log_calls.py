@@ -55,7 +55,7 @@ class LogCalls:
         """Keys of the memories drawn for a reserved slot in the last packets of a session; none without a session."""
         if not session_id:
             return frozenset()
-        with self._readers.snapshot() as db:
+        with self._readers.glance() as db:
             return packets.recent_reserved(db, namespace, session_id, packets_back)
 
     def report(self, report: UseReport, now: Micros, once: Once | None = None) -> ReportOutcome | Replayed:

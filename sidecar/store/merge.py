@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sidecar.domain import DAY, Channel, MemoryUse, Micros, ReportState
 
@@ -84,8 +85,7 @@ class Merged:
     last_use_time: Micros | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """What one channel says of one memory. `confidence` is the highest of all matches, also of one taken back."""
 
     used: bool
@@ -101,15 +101,18 @@ def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
     by_channel: dict[Channel, list[Report]] = {}
     for report in sorted(reports, key=lambda report: report.order):
         by_channel.setdefault(report.channel, []).append(report)
+    channels = [channel for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO) if channel in by_channel]
+    last_complete = {
+        channel: next((report for report in reversed(by_channel[channel]) if report.complete), None)
+        for channel in channels
+    }
     merged: list[Merged] = []
     for memory_id in memory_ids:
-        found: dict[Channel, _Word] = {
-            channel: word
-            for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO)
-            if channel in by_channel and (word := _word(by_channel[channel], memory_id)) is not None
-        }
-        one = _merged(memory_id, found)
-        if one.words:
+        found: dict[Channel, _Word] = {}
+        for channel in channels:
+            if (word := _word(by_channel[channel], last_complete[channel], memory_id)) is not None:
+                found[channel] = word
+        if found and (one := _merged(memory_id, found)).words:
             merged.append(one)
     return merged
 
@@ -130,17 +133,15 @@ def report_state(age: Micros, first_late: bool | None, window: Micros) -> Report
     return ReportState.UNREPORTED if age > window else ReportState.OPEN
 
 
-def _word(reports: Sequence[Report], memory_id: str) -> _Word | None:
-    """What the reports of one channel, in their order, say of a memory."""
+def _word(reports: Sequence[Report], last_complete: Report | None, memory_id: str) -> _Word | None:
+    """What the reports of one channel, in their order, say of a memory. Silence is an answer in a complete one."""
     naming = [report for report in reports if memory_id in report.used or memory_id in report.unused]
+    if not naming:
+        if last_complete is None or not (last_complete.shown is None or memory_id in last_complete.shown):
+            return None
+        return _Word(False, 0.0, False, False, 0, last_complete.receive_time)
     using = [report for report in naming if memory_id in report.used]
-    complete = next((report for report in reversed(reports) if report.complete), None)
-    if naming:
-        standing, used = naming[-1], memory_id in naming[-1].used
-    elif complete is not None and (complete.shown is None or memory_id in complete.shown):
-        standing, used = complete, False
-    else:
-        return None
+    standing, used = naming[-1], memory_id in naming[-1].used
     return _Word(
         used=used,
         confidence=max((report.confidence for report in using), default=0.0),

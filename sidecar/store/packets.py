@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sidecar.domain import (
     DegradationReason,
@@ -19,8 +19,8 @@ from sidecar.domain import (
     Floats,
     LeftOutReason,
     Packet,
-    PacketItem,
-    PoolItem,
+    PacketItems,
+    PoolItems,
     Segment,
     ShadowScores,
 )
@@ -94,8 +94,7 @@ class PacketRows:
 
 def to_rows(packet: Packet) -> PacketRows:
     """The rows of a packet."""
-    items, undrawn = packet.items, packet.undrawn
-    kinds = [*(item.kind for item in items), *(item.kind for item in undrawn)]
+    items, undrawn = PacketItems.of(packet.items), PoolItems.of(packet.undrawn)
     row = (
         packet.packet_id,
         packet.namespace,
@@ -120,37 +119,35 @@ def to_rows(packet: Packet) -> PacketRows:
         packet.slot_budget,
         to_json({reason.value: count for reason, count in packet.left_out.items()}),
         to_json([[reason.value, message] for reason, message in packet.degradations]),
-        to_json([item.memory_id for item in undrawn]),
-        to_json(kinds),
+        to_json(undrawn.memory_ids),
+        to_json([*items.kinds, *undrawn.kinds]),
         packet.payload,
-        _pack([item.features for item in items]),
-        _pack([item.contributions for item in items]),
-        _pack([item.raw for item in items]),
-        _pack([item.memory_key for item in undrawn], "<i8"),
-        _pack([item.tokens for item in undrawn], "<i8"),
-        _pack([item.score for item in undrawn]),
-        _pack([item.task_fit for item in undrawn]),
-        _pack([item.inclusion_propensity for item in undrawn]),
-        _pack([item.features for item in undrawn]),
-        _pack([item.raw for item in undrawn]),
+        _pack(items.features),
+        _pack(items.contributions),
+        _pack(items.raw),
+        _pack(undrawn.memory_keys, "<i8"),
+        _pack(undrawn.tokens, "<i8"),
+        _pack(undrawn.scores),
+        _pack(undrawn.task_fits),
+        _pack(undrawn.inclusion_propensities),
+        _pack(undrawn.features),
+        _pack(undrawn.raw),
         *_shadow_columns(packet.shadow),
     )
-    exposures = [
-        (
-            place,
-            item.memory_key,
-            item.memory_id,
-            item.segment.value,
-            item.score,
-            item.task_fit,
-            item.inclusion_propensity,
-            item.position_probability,
-            item.tokens,
-            int(item.swapped),
-        )
-        for place, item in enumerate(items, start=1)
-    ]
-    return PacketRows(row, exposures)
+    exposures = zip(
+        range(1, len(items) + 1),
+        items.memory_keys,
+        items.memory_ids,
+        map(str.__str__, items.segments),
+        items.scores,
+        items.task_fits,
+        items.inclusion_propensities,
+        items.position_probabilities,
+        items.tokens,
+        map(int, items.swapped),
+        strict=True,
+    )
+    return PacketRows(row, tuple(exposures))
 
 
 def insert(connection: sqlite3.Connection, rows: PacketRows) -> None:
@@ -158,13 +155,13 @@ def insert(connection: sqlite3.Connection, rows: PacketRows) -> None:
     packet_key = connection.execute(_INSERT_PACKET, rows.packet).lastrowid
     if rows.exposures:
         # One statement: between two of them another thread may take its turn.
-        values = chain.from_iterable((packet_key, *exposure) for exposure in rows.exposures)
-        connection.execute(_insert_exposures(len(rows.exposures)), tuple(values))
+        values = (packet_key, *chain.from_iterable(rows.exposures))
+        connection.execute(_insert_exposures(len(rows.exposures)), values)
 
 
 @functools.cache
 def _insert_exposures(count: int) -> str:
-    row = f"({', '.join('?' * len(_EXPOSURE))})"
+    row = f"(?1, {', '.join('?' * (len(_EXPOSURE) - 1))})"
     return f"INSERT INTO exposures ({', '.join(_EXPOSURE)}) VALUES {', '.join([row] * count)}"
 
 
@@ -207,7 +204,7 @@ def session_key(session_id: str, packet_id: str) -> str:
     return f"s:{session_id}" if session_id else f"p:{packet_id}"
 
 
-def _packet(row: Mapping[str, Any], items: tuple[PacketItem, ...], undrawn: tuple[PoolItem, ...]) -> Packet:
+def _packet(row: Mapping[str, Any], items: PacketItems, undrawn: PoolItems) -> Packet:
     return Packet(
         **{name: row[name] for name in _AS_THEY_ARE},
         items=items,
@@ -232,53 +229,48 @@ def _shadow(row: Mapping[str, Any], count: int) -> ShadowScores | None:
     return ShadowScores(row["shadow_version"], scores, _rows(row["shadow_contributions"], count))
 
 
-def _items(row: Mapping[str, Any], exposures: Sequence[Row], kinds: Sequence[str]) -> tuple[PacketItem, ...]:
+def _items(row: Mapping[str, Any], exposures: Sequence[Row], kinds: Sequence[str]) -> PacketItems:
     count = len(exposures)
-    features, contributions, raw = (_rows(row[name], count) for name in ("features", "contributions", "raw"))
-    return tuple(
-        PacketItem(
-            memory_id=exposure[0],
-            memory_key=exposure[1],
-            segment=Segment(exposure[2]),
-            score=exposure[3],
-            contributions=contributions[i],
-            features=features[i],
-            raw=raw[i],
-            task_fit=exposure[4],
-            inclusion_propensity=exposure[5],
-            position_probability=exposure[6],
-            tokens=exposure[7],
-            swapped=bool(exposure[8]),
-            kind=kinds[i],
-        )
-        for i, exposure in enumerate(exposures)
+    columns: Sequence[Sequence[Any]] = list(zip(*exposures, strict=True)) or [()] * 9
+    ids, keys, segments, scores, fits, chances, places, tokens, swapped = columns
+    return PacketItems(
+        memory_ids=ids,
+        memory_keys=keys,
+        segments=tuple(map(Segment, segments)),
+        scores=scores,
+        contributions=_rows(row["contributions"], count),
+        features=_rows(row["features"], count),
+        raw=_rows(row["raw"], count),
+        tokens=tokens,
+        task_fits=fits,
+        inclusion_propensities=chances,
+        position_probabilities=places,
+        swapped=tuple(map(bool, swapped)),
+        kinds=kinds,
     )
 
 
-def _undrawn(row: Mapping[str, Any], kinds: Sequence[str]) -> tuple[PoolItem, ...]:
+def _undrawn(row: Mapping[str, Any], kinds: Sequence[str]) -> PoolItems:
     ids = json.loads(row["undrawn_ids"])
     keys, tokens = (np.frombuffer(row[f"undrawn_{name}"], "<i8").tolist() for name in ("keys", "tokens"))
     scores, fits, chances = (
         np.frombuffer(row[f"undrawn_{name}"], "<f8").tolist() for name in ("scores", "task_fits", "propensities")
     )
     features, raw = (_rows(row[f"undrawn_{name}"], len(ids)) for name in ("features", "raw"))
-    return tuple(
-        PoolItem(
-            memory_id=memory_id,
-            memory_key=keys[i],
-            features=features[i],
-            raw=raw[i],
-            tokens=tokens[i],
-            score=scores[i],
-            task_fit=fits[i],
-            inclusion_propensity=chances[i],
-            kind=kinds[i],
-        )
-        for i, memory_id in enumerate(ids)
+    return PoolItems(
+        memory_ids=ids,
+        memory_keys=keys,
+        features=features,
+        raw=raw,
+        tokens=tokens,
+        scores=scores,
+        task_fits=fits,
+        inclusion_propensities=chances,
+        kinds=kinds,
     )
 
 
-def _pack(values: Iterable[Any], dtype: str = "<f8") -> bytes:
+def _pack(values: ArrayLike, dtype: str = "<f8") -> bytes:
     return np.asarray(values, dtype).tobytes()
 
 

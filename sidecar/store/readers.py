@@ -42,6 +42,20 @@ class Readers:
                 connection.execute("ROLLBACK")
             self._give_back(connection)
 
+    @contextmanager
+    def glance(self) -> Iterator[sqlite3.Connection]:
+        """A connection for a single statement, of which all rows are fetched: it needs no transaction around it.
+
+        Raises as `snapshot` does.
+        """
+        connection = self._take()
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise translate(error) from error
+        finally:
+            self._give_back(connection)
+
     def close(self) -> None:
         """Closes every connection that is not at work; those at work follow when they are given back."""
         with self._growing:

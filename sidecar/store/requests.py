@@ -59,8 +59,8 @@ def once_only(namespace: str, once: Once | None, now: Micros, work: Work[R]) -> 
             (namespace, once.method, once.request_id, once.payload_hash, now, once.encode(done.value)),
         )
         connection.execute(
-            "DELETE FROM requests WHERE (namespace, method, request_id) IN (SELECT namespace, method, request_id FROM"
-            " requests WHERE create_time <= ? ORDER BY create_time LIMIT ?)",
+            "DELETE FROM requests WHERE rowid IN"
+            " (SELECT rowid FROM requests WHERE create_time <= ? ORDER BY create_time LIMIT ?)",
             (now - KEPT_FOR, _FORGET_AT_ONCE),
         )
         return done

@@ -51,6 +51,9 @@ INSERT_MEMORY = (
 UPDATE_MEMORY = f"UPDATE memories SET {', '.join(f'{column} = ?' for column in _COLUMNS)} WHERE memory_key = ?"
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
 def to_row(memory: Memory) -> Row:
     """The memory's columns, without key and namespace."""
     return (
@@ -116,4 +119,4 @@ def from_row(row: Row) -> Memory:
 
 def to_json(value: object) -> str:
     """JSON in one form for one value. ValueError: a number that JSON does not have."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    return _JSON.encode(value)

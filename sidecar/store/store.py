@@ -99,7 +99,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         self.close()
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Calls back on the writer thread after each commit that moved a score version, before its caller is answered.
+        """Calls back after each commit that moved a score version, on the thread that wrote, before its caller goes on.
 
         Changes of a namespace come in the order of score_version, which grows by one each; who sees a gap loads anew.
         A callback must not write to the store: it would wait for itself.
@@ -107,8 +107,8 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         self._writer.subscribe(callback)
 
     def forewarn(self, callback: Callable[[Sequence[Memory]], None]) -> None:
-        """Calls back on the writer thread before each commit that deletes or rewrites memories, with how they stood. A
-        purge says nothing. A callback must not write to the store."""
+        """Calls back before each commit that deletes or rewrites memories, with how they stood, on the thread that
+        writes. A purge says nothing. A callback must not write to the store."""
         self._writer.forewarn(callback)
 
     def settle(self) -> None:
@@ -150,8 +150,8 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         on_commit: Callable[[], None],
     ) -> None:
         """Takes a model with its archive in and writes role events down, all or none. With `identity`, what ranks is
-        another from then on, and all namespaces move on; see `set_ranking`. `on_commit` is called on the writer thread
-        after the commit, before anyone hears of a new score version."""
+        another from then on, and all namespaces move on; see `set_ranking`. `on_commit` is called after the commit,
+        on the thread that wrote, before anyone hears of a new score version."""
         self._writer.submit(
             lambda db: replace(models.place(db, model, events, identity), after=on_commit), durable=True
         )
@@ -189,7 +189,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
 
     def answered(self, namespace: str, once: Once, now: Micros) -> Replayed | None:
         """What this request was answered with within 24 hours. Raises RequestIdReusedError."""
-        with self._readers.snapshot() as db:
+        with self._readers.glance() as db:
             return requests.find(db, namespace, once, now)
 
     def meta(self, key: str) -> bytes | None:

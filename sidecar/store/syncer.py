@@ -1,7 +1,7 @@
-"""The thread that makes commits survive power loss, apart from the writer so that no commit waits for a disk.
+"""Makes commits survive power loss, on the threads of those who wait for it, so that no commit waits for a disk.
 
 Why an fsync of the write-ahead log alone is enough, at whatever moment it runs. A commit has written its frames to the
-log file before its waiter is handed over here, so an fsync that begins afterwards covers them. In between, the writer
+log file before its waiter takes a number here, so an fsync that begins afterwards covers them. In between, the writer
 may have checkpointed: SQLite then synced the log, copied its pages into the database and synced that, before anything
 of the log was cut off or overwritten; the commit is in the database for good, and what becomes of the log no longer
 matters. A restarted log begins with a header that SQLite syncs (synchronous=NORMAL) before the first new frame follows,
@@ -15,56 +15,45 @@ An fsync that fails is never tried again: the kernel may have dropped the pages 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Protocol
-
-
-class Waiter(Protocol):
-    """Someone who waits for a commit to be durable."""
-
-    def answer(self, error: Exception | None = None) -> None:
-        """Lets the caller go on, with an error if there is one."""
+from collections.abc import Callable
 
 
 class Syncer:
-    """Groups waiters: all who arrive while one fsync runs share the next."""
+    """Groups those who wait: all who come while one fsync runs share the next, which the first of them runs."""
 
     def __init__(self, sync: Callable[[], None], on_failure: Callable[[OSError], Exception]) -> None:
         """`sync` returns once the log is on the disk; `on_failure` says what waiters are told, from then on too."""
         self._sync = sync
         self._on_failure = on_failure
         self._failure: Exception | None = None
-        self._waiting: list[Waiter] = []
-        self._closing = False
-        self._arrived = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="store-syncer", daemon=True)
-        self._thread.start()
+        self._turn = threading.Lock()
+        self._begun = 0
+        self._done = 0
+        self._wanted = 0
 
-    def add(self, waiters: Sequence[Waiter]) -> None:
-        """Answers the waiters after the next fsync."""
-        with self._arrived:
-            self._waiting.extend(waiters)
-            self._arrived.notify()
+    def number(self) -> int:
+        """The number of the first fsync that begins from now on."""
+        self._wanted = number = self._begun + 1
+        return number
 
-    def close(self) -> None:
-        """Serves everyone who waits, then ends the thread."""
-        with self._arrived:
-            self._closing = True
-            self._arrived.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._arrived:
-                while not self._waiting and not self._closing:
-                    self._arrived.wait()
-                group, self._waiting = self._waiting, []
-            if not group:
+    def wait(self, number: int) -> None:
+        """Returns once the fsync of that number, or a later one, is done. Raises what `on_failure` said."""
+        if self._done >= number:
+            return
+        with self._turn:
+            if self._done >= number:
                 return
             if self._failure is None:
+                self._begun = begun = self._begun + 1
                 try:
                     self._sync()
                 except OSError as error:
                     self._failure = self._on_failure(error)
-            for waiter in group:
-                waiter.answer(self._failure)
+                else:
+                    self._done = begun
+            if self._failure is not None:
+                raise self._failure
+
+    def settle(self) -> None:
+        """Leaves nobody who has a number without his fsync, so that the file may be closed. Raises as `wait` does."""
+        self.wait(self._wanted)

@@ -1,12 +1,13 @@
-"""The one writer: a thread that groups waiting jobs into one transaction, and checkpoints between them.
+"""The one writer: groups waiting jobs into one transaction, and checkpoints between them.
 
-A volatile job that finds nobody writing is done at once, on its caller's own thread: to hand it over and to be woken
-again takes longer than a packet's commit. There is one connection, and whoever has the turn uses it.
+A job that finds nobody writing is done at once, on its caller's own thread: to hand it over and to be woken again takes
+longer than a packet's commit. Jobs that come meanwhile are done together, on the writer's thread. There is one
+connection, and whoever has the turn uses it.
 
 A job runs in a savepoint of its own: if it fails, it alone is rolled back and only its caller hears of it. A volatile
-job (a packet) is answered right after COMMIT and so survives kill -9; a durable one is handed to the syncer first and
-so survives power loss too. Checkpoints run here and nowhere else: SQLite's log may be restarted only by the connection
-that writes it, so no two connections can ever disagree on where it begins.
+job (a packet) is answered right after COMMIT and so survives kill -9; the caller of a durable one then waits for the
+disk, with the turn given back, and so survives power loss too. Checkpoints run here and nowhere else: SQLite's log may
+be restarted only by the connection that writes it, so no two connections can ever disagree on where it begins.
 """
 
 from __future__ import annotations
@@ -56,14 +57,20 @@ _log = logging.getLogger(__name__)
 class Job(Generic[R]):
     """One piece of work and the caller that waits for it."""
 
-    __slots__ = ("_answered", "_error", "done", "durable", "frees", "work")
+    __slots__ = ("_answered", "_error", "done", "durable", "frees", "sync_number", "work")
 
     def __init__(self, work: Work[R], durable: bool, frees: bool) -> None:
         self.work = work
         self.durable = durable
         self.frees = frees
         self.done: Done[R] | None = None
+        self.sync_number = 0
+        """The fsync that a durable job waits for, once it is committed."""
         self._error: Exception | None = None
+        self._answered: threading.Lock | None = None
+
+    def hand_over(self) -> None:
+        """Another thread does it from here on."""
         self._answered = threading.Lock()
         self._answered.acquire()
 
@@ -79,36 +86,17 @@ class Job(Generic[R]):
     def answer(self, error: Exception | None = None) -> None:
         """Lets the caller go on."""
         self._error = error
-        self._answered.release()
+        if self._answered is not None:
+            self._answered.release()
 
     def wait(self) -> R:
         """The result, once it is there. Raises what the work raised."""
-        self._answered.acquire()
+        if self._answered is not None:
+            self._answered.acquire()
         if self._error is not None:
             raise self._error
         assert self.done is not None
         return self.done.value
-
-
-class _Told:
-    """Durable jobs of one group, which are answered once subscribers have heard of them."""
-
-    __slots__ = ("_jobs", "_told")
-
-    def __init__(self, jobs: Sequence[Job[Any]]) -> None:
-        self._jobs = jobs
-        self._told = threading.Lock()
-        self._told.acquire()
-
-    def release(self) -> None:
-        """Subscribers have heard."""
-        self._told.release()
-
-    def answer(self, error: Exception | None = None) -> None:
-        """Lets the callers go on, as soon as subscribers have heard."""
-        self._told.acquire()
-        for job in self._jobs:
-            job.answer(error)
 
 
 class _Settle:
@@ -132,7 +120,7 @@ class _TransactionLostError(Exception):
 
 
 class Writer:
-    """Runs jobs one group at a time on its own thread."""
+    """Runs jobs one group at a time."""
 
     def __init__(
         self,
@@ -180,7 +168,8 @@ class Writer:
         self._subscribers.append(callback)
 
     def forewarn(self, callback: Callable[[Sequence[Memory]], None]) -> None:
-        """Calls back on the writer thread before each COMMIT that deletes or rewrites memories, with how they stood."""
+        """Calls back on the thread that writes before each COMMIT that deletes or rewrites memories, with how they
+        stood."""
         self._forewarned.append(callback)
 
     def submit(self, work: Work[R], *, durable: bool, frees: bool = False) -> R:
@@ -190,9 +179,13 @@ class Writer:
         not be emptied.
         """
         job: Job[R] = Job(work, durable, frees)
-        if durable or not self._done_at_once(job):
+        if not self._done_at_once(job):
+            job.hand_over()
             self._put(job)
-        return job.wait()
+        value = job.wait()
+        if durable:
+            self._syncer.wait(job.sync_number)
+        return value
 
     def _done_at_once(self, job: Job[Any]) -> bool:
         """Does the job here and now if it is nobody's turn. False: it is somebody's, or this is the main thread, which
@@ -230,7 +223,6 @@ class Writer:
                 self._closed = True
                 self._queue.put(_End())
         self._thread.join()
-        self._syncer.close()
 
     def _put(self, item: Job[Any] | _Settle) -> None:
         with self._submitting:
@@ -242,6 +234,8 @@ class Writer:
         try:
             self._serve()
             with self._turn:
+                with contextlib.suppress(StoreUnavailableError):  # those who wait are told
+                    self._syncer.settle()
                 self._checkpoint(everything=True)
         except BaseException as error:
             _log.critical("the store's writer ended", exc_info=True)
@@ -328,18 +322,12 @@ class Writer:
             self._full = None
         for job, why in refused:
             job.answer(why)
-        # The disk starts while subscribers hear of it; who waits is answered when both are done.
-        durable = [job for job in done if job.durable]
-        told = _Told(durable)
-        if durable:
-            self._syncer.add([told])
-        try:
-            self._publish(done)
-        finally:
-            told.release()
         for job in done:
-            if not job.durable:
-                job.answer()
+            if job.durable:
+                job.sync_number = self._syncer.number()
+        self._publish(done)
+        for job in done:
+            job.answer()
 
     def _without_growing(self, group: list[Job[Any]]) -> list[Job[Any]]:
         """Refuses the jobs for which the log has no room left, and returns the others."""

@@ -79,9 +79,8 @@ def test_a_part_is_scored_as_the_whole_is(
     assert np.array_equal(whole.score[there], some.score[here])
     assert np.array_equal(whole.task_fit[there], some.task_fit[here])
     assert np.array_equal(whole.tokens[there], some.tokens[here])
-    assert np.array_equal(whole.features_at(there), some.features_at(here))
-    assert np.array_equal(whole.contributions_at(there), some.contributions_at(here))
-    assert np.array_equal(whole.standing.raw_at(there), some.standing.raw_at(here))
+    for of_whole, of_part in zip(whole.at(there), some.at(here), strict=True):
+        assert np.array_equal(of_whole, of_part)
     assert [snapshot.columns.ids[row] for row in there] == [some.columns.ids[row] for row in here]
     assert np.flatnonzero(part_gates.codes == PASSED).tolist() == here
     missing = part_gates.stopped.get(LeftOutReason.NOT_A_CANDIDATE, 0)

@@ -15,13 +15,19 @@ def packed(sizes: list[int], places: int, budget: int | None, same: set[tuple[in
     """Fills with rows 0, 1, 2, ... in order."""
     admitted: list[int] = []
     pairs = same or set()
+
+    def admits(row: int) -> bool:
+        if any((other, row) in pairs for other in admitted):
+            return False
+        admitted.append(row)
+        return True
+
     return fill(
         ByScore(np.arange(len(sizes)), -np.arange(len(sizes), dtype=float), [""] * len(sizes)),
         np.array(sizes, dtype=np.int64),
         places,
         budget,
-        lambda row: any((other, row) in pairs for other in admitted),
-        admitted.append,
+        admits,
     )
 
 
@@ -73,8 +79,9 @@ def test_the_next_budget_is_the_next_difference(sizes: list[int], places: int, b
 def test_every_memory_is_admitted_or_counted_once(sizes: list[int], places: int, budget: int | None) -> None:
     """No memory disappears: each is in the packet or passed over for exactly one reason."""
     result = packed(sizes, places, budget)
-    over = [int(row) for _, rows in result.passed_over for row in rows]
+    over = [row for row in range(len(sizes)) if result.reason_of(row)]
     assert sorted(over + result.rows) == list(range(len(sizes)))
+    assert sum(result.left_out().values()) == len(over)
 
 
 @given(budget=st.integers(0, 10_000), slots=st.sampled_from([0, 1, 2]))

@@ -41,9 +41,10 @@ def test_scores_are_those_of_the_whole_matrix_of_features(any_view: View, weight
     rows = list(range(len(any_view.columns)))
     assert np.array_equal(found.score, whole.score)
     assert np.array_equal(found.task_fit, whole.task_fit)
-    assert np.array_equal(found.features_at(rows), features)
-    assert np.array_equal(found.contributions_at(rows), whole.matrix)
-    assert np.array_equal(known.raw_at(rows), raw_matrix(afresh))
+    details = found.at(rows)
+    assert np.array_equal(details.features, features)
+    assert np.array_equal(details.contributions, whole.matrix)
+    assert np.array_equal(details.raw, raw_matrix(afresh))
 
 
 def scored(snapshot: Snapshot, task: str, as_of: Micros) -> Scored:
@@ -115,7 +116,7 @@ def test_what_is_kept_follows_every_change(data: st.DataObject) -> None:
                 assert warm.gates.codes[row] == cold.gates.codes[other]
                 assert warm.score[row] == cold.score[other]
                 assert warm.task_fit[row] == cold.task_fit[other]
-                assert np.array_equal(warm.contributions_at([row]), cold.contributions_at([other]))
+                assert np.array_equal(warm.at([row]).contributions, cold.at([other]).contributions)
             assert dict(warm.gates.stopped) == dict(cold.gates.stopped)
             assert snapshot.next_expiry(as_of) == fresh.next_expiry(as_of)
 

@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -86,10 +87,10 @@ def packet(packet_id: str, items: int = 3, undrawn: int = 2, width: int = 5, **f
 
 def plain(value: Any) -> Any:
     """The value with arrays as bytes, so that packets can be compared bit for bit."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(plain(one) for one in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return tuple(plain(one) for one in value)
     return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
