@@ -19,7 +19,7 @@ from memoryranker.client import Client
 from memoryranker.v1 import feedback_pb2, ranker_pb2, types_pb2
 
 from sidecar.features import FEATURE_NAMES
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 from tests.weights.test_presets import SMARTCTX_EXAMPLES, SMARTCTX_TASK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -414,6 +414,7 @@ def test_several_thousand_memories_rank_in_under_50_ms(running_server: Running) 
             for row in range(1000)
         }
         write(client, "n", contents)
+    wait_until_scored(client, "n")
     seconds = []
     for number in range(21):
         start = time.perf_counter()

@@ -27,7 +27,7 @@ from sidecar.retrieval.embedding import Embedder, identity
 from sidecar.retrieval.vectors import Vectors
 from sidecar.store import Store, meta
 from sidecar.store.check import check
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 
 NOWHERE = "unix:/nonexistent/memory-ranker.sock"
 
@@ -112,6 +112,7 @@ def test_ranking_goes_on_with_the_old_vectors_until_the_next_start(tmp_path: Pat
     with running(tmp_path, with_embedders(made)) as server:
         client = server.client
         put(client, 300)
+        wait_until_scored(client, "kim")
         before = client.rank("kim", "ferry note 7", explain="full", dry_run=True)
         answers = client.reindex("onnx:/new", timeout=60)
         assert (next(answers).done_count, new.waiting.wait(30)) == (0, True)
