@@ -153,7 +153,7 @@ def test_many_memories_are_scored_after_they_are_written(tmp_path: Path) -> None
 def test_what_was_not_scored_before_a_kill_is_scored_after_it(tmp_path: Path) -> None:
     """Nothing but the store says what is still to be scored."""
     with process(tmp_path) as (server, client):
-        client.ingest("n", [{"id": f"m{n}", "content": f"{DECISION} {n}"} for n in range(2_000)], chunk_size=1_000)
+        client.ingest("n", [{"id": f"m{n}", "content": f"{DECISION} {n}"} for n in range(500)], chunk_size=500)
         server.kill()
         server.wait()
     with process(tmp_path) as (_, client):
