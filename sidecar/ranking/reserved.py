@@ -49,7 +49,7 @@ class ReserveSettings:
             raise ValueError(f"exploration policy {policy!r} is not of the rule {RULE}")
         given = dict(each.split("=", 1) for each in constants)
         types = {each.name: type(value) for each, value in zip(fields(cls), astuple(cls()), strict=True)}
-        return cls(**{name: kind(given[name]) for name, kind in types.items()})
+        return cls(**{name: types[name](text) for name, text in given.items()})
 
 
 def default_slots(max_items: int) -> int:

@@ -56,6 +56,7 @@ def test_it_is_off_unless_asked_for(tmp_path: Path) -> None:
         server.client.upsert("n", MEMORIES)
         assert len({tuple(each) for each in firsts(server, 20)}) == 1
     assert "swap" not in ReserveSettings().policy
+    assert ReserveSettings.of_policy(ReserveSettings().policy) == ReserveSettings()
     with_swaps = ReserveSettings(swap_within=0.01)
     assert ReserveSettings.of_policy(with_swaps.policy) == with_swaps
 

@@ -212,4 +212,4 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     code, found = evaluated("shadow", tmp_path / "log.jsonl")
     assert (code, "promote MODEL --role shadow" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
     code, found = evaluated("engine", tmp_path / "nowhere.jsonl")
-    assert (code, "there is no log" in found["error"]["message"]) == (ExitCode.ERROR, True)
+    assert (code, "there is no log" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
