@@ -5,7 +5,7 @@ The same rule as `sidecar.weights.linear.contributions`, for weights of any scal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,15 @@ class CappedRows:
     without_use: Floats
     caps: Floats
     family_cap: float
+    most: Floats = field(init=False)
+    """The largest value of each feature, shape (d,): what no row reaches need not be looked for."""
+    most_partly: tuple[float, ...] = field(init=False)
+    """By how much use raises the features of PARTLY at most."""
+
+    def __post_init__(self) -> None:
+        partly = (self.features[:, j] - self.without_use[:, k] for j, k in PARTLY)
+        object.__setattr__(self, "most", self.features.max(axis=0, initial=0.0))
+        object.__setattr__(self, "most_partly", tuple(float(each.max(initial=0.0)) for each in partly))
 
     def scores(self, u: Floats, scale: float) -> Floats:
         """Shape (n,)."""
@@ -87,12 +96,14 @@ class CappedRows:
         return slope, of_scale
 
     def _binding(self, u: Floats, scale: float) -> list[int]:
-        """Features whose cap some value could meet; values are at most 1."""
-        return [int(j) for j in np.flatnonzero(u > scale * self.caps)]
+        """Features whose cap some row meets."""
+        return [int(j) for j in np.flatnonzero(u * self.most > scale * self.caps)]
 
     def _family_may_bind(self, u: Floats, scale: float) -> bool:
-        most = np.minimum(u, scale * self.caps)
-        return float(sum(most[j] for j in FAMILY) + sum(most[j] for j, _ in PARTLY)) > scale * self.family_cap
+        caps = scale * self.caps
+        most = sum(min(u[j] * self.most[j], caps[j]) for j in FAMILY)
+        most += sum(min(u[j] * by, caps[j]) for (j, _), by in zip(PARTLY, self.most_partly, strict=True))
+        return float(most) > scale * self.family_cap
 
     def _family(self, u: Floats, scale: float) -> Floats:
         total = np.zeros(len(self.features))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +219,9 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
         """The same text object for equal texts: ids repeat in every packet."""
         return names.setdefault(text, text)
 
+    def all_once(texts: list[str]) -> tuple[str, ...]:
+        return tuple(map(names.setdefault, texts, texts))
+
     def budget(tokens: int | None) -> float:
         return np.nan if tokens is None else float(tokens)
 
@@ -233,8 +237,8 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
         pool_size=packet.reserve_pool_size,
         reserved_slots=packet.reserved_slots,
         budgets=(budget(packet.token_budget), budget(packet.ranked_budget), budget(packet.slot_budget)),
-        memory_ids=tuple(once(item.memory_id) for item in items),
-        kinds=tuple(once(item.kind) for item in items),
+        memory_ids=all_once([item.memory_id for item in items]),
+        kinds=all_once([item.kind for item in items]),
         numbers=np.array(
             [
                 (
@@ -251,8 +255,8 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
         ).reshape(len(items), 6),
         features=_matrix(items, "features", len(FEATURE_NAMES)),
         raw=_matrix(items, "raw", len(RAW_NAMES)),
-        pool_ids=tuple(once(item.memory_id) for item in undrawn),
-        pool_kinds=tuple(once(item.kind) for item in undrawn),
+        pool_ids=all_once([item.memory_id for item in undrawn]),
+        pool_kinds=all_once([item.kind for item in undrawn]),
         pool_numbers=np.array(
             [(item.score, item.task_fit, item.inclusion_propensity) for item in undrawn], np.float64
         ).reshape(len(undrawn), 3),
@@ -263,7 +267,9 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
 
 def _matrix(items: Sequence[PacketItem | PoolItem], name: str, columns: int) -> Floats:
     """The numbers of all items, shape (n, columns). Copied: a view would keep the whole packet alive."""
-    return np.array([getattr(item, name) for item in items], np.float64).reshape(len(items), columns)
+    if not items:
+        return np.empty((0, columns))
+    return np.concatenate([getattr(item, name) for item in items], dtype=np.float64).reshape(len(items), columns)
 
 
 def _assemble(
@@ -271,17 +277,19 @@ def _assemble(
 ) -> Dataset:
     sizes = [len(each.memory_ids) for each in packets]
     pool_sizes = [len(each.pool_ids) for each in packets]
-    keys: dict[tuple[str, str], int] = {}
+    ids: dict[str, set[str]] = {}
     for each in packets:
-        for memory_id in (*each.memory_ids, *each.pool_ids):
-            keys[each.namespace, memory_id] = 0
-    keys = {pair: number for number, pair in enumerate(sorted(keys))}
+        ids.setdefault(each.namespace, set()).update(each.memory_ids, each.pool_ids)
+    names = [(namespace, memory_id) for namespace in sorted(ids) for memory_id in sorted(ids[namespace])]
+    keys: dict[str, dict[str, int]] = {namespace: {} for namespace in ids}
+    for number, (namespace, memory_id) in enumerate(names):
+        keys[namespace][memory_id] = number
     kinds = tuple(sorted({kind for each in packets for kind in (*each.kinds, *each.pool_kinds)}))
     number_of = {kind: number for number, kind in enumerate(kinds)}
-    kind = np.array([number_of[kind] for each in packets for kind in each.kinds], np.int32)
-    pool_kind = np.array([number_of[kind] for each in packets for kind in each.pool_kinds], np.int32)
-    memory_key = np.array([keys[each.namespace, name] for each in packets for name in each.memory_ids], np.int64)
-    pool_key = np.array([keys[each.namespace, name] for each in packets for name in each.pool_ids], np.int64)
+    kind = _numbered((number_of, each.kinds) for each in packets).astype(np.int32)
+    pool_kind = _numbered((number_of, each.pool_kinds) for each in packets).astype(np.int32)
+    memory_key = _numbered((keys[each.namespace], each.memory_ids) for each in packets)
+    pool_key = _numbered((keys[each.namespace], each.pool_ids) for each in packets)
     numbers = _stacked([each.numbers for each in packets], 6)
     pool_numbers = _stacked([each.pool_numbers for each in packets], 3)
     features = _stacked([each.features for each in packets], len(FEATURE_NAMES))
@@ -296,7 +304,7 @@ def _assemble(
         raw=raw,
         packet=np.repeat(np.arange(len(packets), dtype=np.int64), sizes),
         memory_key=memory_key,
-        memory_id=tuple(memory_id for _, memory_id in keys),
+        memory_id=tuple(memory_id for _, memory_id in names),
         kinds=kinds,
         kind=kind,
         place=np.concatenate([np.zeros(0, np.int32), *(np.arange(1, size + 1, dtype=np.int32) for size in sizes)]),
@@ -352,6 +360,11 @@ def _packets(packets: Sequence[_Held], words: WordsOfPackets, schema: str) -> Pa
         ranked_budget=budgets[:, 1].copy(),
         slot_budget=budgets[:, 2].copy(),
     )
+
+
+def _numbered(texts: Iterable[tuple[Mapping[str, int], Sequence[str]]]) -> Ints:
+    """The numbers of texts, one mapping for each run of them."""
+    return np.fromiter(chain.from_iterable(map(number_of.__getitem__, run) for number_of, run in texts), np.int64)
 
 
 def _stacked(parts: Sequence[Floats], columns: int) -> Floats:

@@ -24,6 +24,8 @@ from sidecar.store.reports import DELAYS
 CHANNELS: tuple[Channel | None, ...] = (None, Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO)
 """What a label's `channel` indexes."""
 
+_CODES = {channel: code for code, channel in enumerate(CHANNELS)}
+
 INFERRED_PRIOR = (8.0, 2.0)
 """Beta prior of an inferred word's being right, "used" and "not used" alike."""
 ECHO_PRIOR = (1.0, 9.0)
@@ -113,7 +115,7 @@ class WordsOfPackets:
 
     def _keep(self, one: Merged, row: int, counts: dict[tuple[Channel, bool], list[int]]) -> None:
         strongest, *weaker = one.words
-        self.channel[row] = CHANNELS.index(strongest.channel)
+        self.channel[row] = _CODES[strongest.channel]
         self.said_used[row] = strongest.used
         self.confidence[row] = strongest.confidence
         if strongest.channel is Channel.EXPLICIT:

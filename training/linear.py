@@ -103,20 +103,20 @@ class Problem:
     def loss(self, v: Floats) -> tuple[float, Floats]:
         """The weighted loss of v and its slope, shape (f,)."""
         u, scale = self.spread(v)
-        margin, pull = self._margins(self.rows.scores(u, scale))
-        weight = self.pairs.weight
+        losses, pull = self._pulls(self.rows.scores(u, scale))
         slope, of_scale = self.rows.pulled_back(u, scale, pull)
         kept = np.delete(slope, self.columns) @ np.delete(self.base, self.columns)
-        return float(weight @ np.logaddexp(0.0, -margin)), slope[self.columns] + (of_scale + kept) / self.share
+        return float(self.pairs.weight @ losses), slope[self.columns] + (of_scale + kept) / self.share
 
-    def _margins(self, score: Floats) -> tuple[Floats, Floats]:
-        """By how much the used one of each pair leads, shape (q,), and how the loss pulls at each row, (n,)."""
+    def _pulls(self, score: Floats) -> tuple[Floats, Floats]:
+        """The loss of each pair, shape (q,), and how it all pulls at each row, (n,)."""
         pairs = self.pairs
-        margin: Floats = score[pairs.better] - score[pairs.worse]
-        pull = -pairs.weight * _expit(-margin)
+        margin = score[pairs.better] - score[pairs.worse]
+        losses: Floats = np.logaddexp(0.0, -margin)
+        pull = -pairs.weight * np.exp(-margin - losses)
         n = len(score)
         back = np.bincount(pairs.better, pull, n).astype(np.float64) - np.bincount(pairs.worse, pull, n)
-        return margin, back
+        return losses, back
 
     def slopes(self, v: Floats) -> Floats:
         """The slope of each row's score in v, shape (n, f)."""
@@ -144,7 +144,7 @@ class Problem:
         """The slope of each session's loss in v, shape (s, f)."""
         slopes = self.slopes(v) if slopes is None else slopes
         u, scale = self.spread(v)
-        _, pull = self._margins(self.rows.scores(u, scale))
+        _, pull = self._pulls(self.rows.scores(u, scale))
         session = np.zeros(len(slopes), np.int64)
         session[self.pairs.better] = self.pairs.session
         session[self.pairs.worse] = self.pairs.session
