@@ -68,8 +68,9 @@ def _relevant(task: JudgedTask, ids: Sequence[str]) -> list[int]:
     return [place for place, each in enumerate(ids) if each in task.relevant]
 
 
-def fit(tasks: Sequence[Example], without: str = "") -> dict[str, float]:
-    """Weights by feature, at least 0, that sum to 1; 0 for the feature `without`. Every task counts alike."""
+def fit(tasks: Sequence[Example], without: str = "", names: Sequence[str] = FITTED) -> dict[str, float]:
+    """Weights by feature, at least 0, that sum to 1; 0 for the feature `without`. Every task counts alike. `names` are
+    of the examples' columns."""
     from scipy.optimize import minimize
 
     def loss(weights: Floats) -> tuple[float, Floats]:
@@ -83,20 +84,20 @@ def fit(tasks: Sequence[Example], without: str = "") -> dict[str, float]:
         ridge = RIDGE * float(weights @ weights) / 2
         return total / len(tasks) + ridge, slope / len(tasks) + RIDGE * weights
 
-    bounds = [(0.0, 0.0 if name == without else None) for name in FITTED]
-    start = np.array([0.0 if name == without else START for name in FITTED])
+    bounds = [(0.0, 0.0 if name == without else None) for name in names]
+    start = np.array([0.0 if name == without else START for name in names])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return dict(zip(FITTED, (found / found.sum()).tolist(), strict=True))
+    return dict(zip(names, (found / found.sum()).tolist(), strict=True))
 
 
 def whole(fitted: dict[str, float]) -> dict[str, float]:
     """All weights: the fitted ones share what the committed default gives them together, the rest stays."""
     committed = dict(zip(FEATURE_NAMES, PRESETS["default"].values.tolist(), strict=True))
-    steps = round(sum(committed[name] for name in FITTED) * STEPS)
-    exact = {name: fitted[name] * steps for name in FITTED}
+    steps = round(sum(committed[name] for name in fitted) * STEPS)
+    exact = {name: value * steps for name, value in fitted.items()}
     rounded = {name: math.floor(value) for name, value in exact.items()}
     left = steps - sum(rounded.values())
-    for name in sorted(FITTED, key=lambda name: rounded[name] - exact[name])[:left]:  # what was cut off most
+    for name in sorted(fitted, key=lambda name: rounded[name] - exact[name])[:left]:  # what was cut off most
         rounded[name] += 1
     kept = {name: round(weight, 9) for name, weight in committed.items()}
     return {**kept, **{name: value / STEPS for name, value in rounded.items()}}

@@ -109,8 +109,8 @@ def _fit_one(
         problem = _aged(start_from, raw, rows, old * factor)
         slope = best_slope(problem) if start is None else 0.0
         centre = slope * problem.base[columns] if start is None else start
-        fisher = np.diag(problem.information(centre))
-        start = solve(problem, np.zeros(len(columns)), PRIOR * fisher, np.maximum(centre, 1e-3), ROUGH)
+        precision = PRIOR * np.diag(np.diag(problem.information(centre)))
+        start = solve(problem, np.zeros(len(columns)), precision, np.maximum(centre, 1e-3), ROUGH)
         losses.append(problem.loss(start)[0])
     # A session counts as one observation, however many pairs it has: they are not independent.
     profile = len(pairs.sessions) * (losses[FACTORS.index(1.0)] - np.array(losses)) / float(pairs.weight.sum())

@@ -179,9 +179,9 @@ def fit_linear(
         strength = lambdas[max(range(len(lambdas)), key=lambda i: (-losses[i], lambdas[i]))]
     progress(steps - 1, steps)
     v0 = slope * weights.values[columns]
-    fisher = np.diag(problem.information(v0))
-    found = solve(problem, v0, strength * fisher, _start(problem, slope))
-    errors = standard_errors(problem, found, v0, strength * fisher)
+    precision = strength * _diagonal(problem.information(v0))
+    found = solve(problem, v0, precision, _start(problem, slope))
+    errors = standard_errors(problem, found, v0, precision)
     progress(steps, steps)
     v, fitted_errors, fitted = np.zeros(d), np.full(d, np.nan), np.zeros(d, bool)
     v[columns], fitted_errors[columns], fitted[columns] = found, errors, True
@@ -258,13 +258,13 @@ def best_slope(problem: Problem) -> float:
 
 
 def solve(problem: Problem, centre: Floats, precision: Floats, start: Floats, tolerance: float = 1e-11) -> Floats:
-    """v >= 0 that minimises the loss and (v - centre)' diag(precision) (v - centre) / 2."""
+    """v >= 0 that minimises the loss and (v - centre)' precision (v - centre) / 2, with a precision of shape (f, f)."""
     from scipy.optimize import minimize
 
     def loss(v: Floats) -> tuple[float, Floats]:
         value, slope = problem.loss(v)
-        away = v - centre
-        return value + float(precision @ away**2) / 2, slope + precision * away
+        pull = precision @ (v - centre)
+        return value + float(pull @ (v - centre)) / 2, slope + pull
 
     bounds = [(0.0, 1e6)] * len(start)
     options = {**_OPTIONS, "ftol": tolerance}
@@ -284,11 +284,11 @@ def standard_errors(problem: Problem, v: Floats, centre: Floats, precision: Floa
     if total <= 0.0 or count < 2:
         return errors
     slopes = problem.slopes(v)
-    bread = problem.information(v, slopes) + np.diag(precision)
+    bread = problem.information(v, slopes) + precision
     by_session = problem.session_slopes(v, slopes)
     by_session = by_session - by_session.mean(axis=0)
     meat = by_session.T @ by_session * count / (count - 1)
-    slope = problem.loss(v)[1] + precision * (v - centre)
+    slope = problem.loss(v)[1] + precision @ (v - centre)
     free = np.flatnonzero(v > 0.0)
     for bound in (None, *np.flatnonzero(v <= 0.0).tolist()):
         among = free if bound is None else np.append(free, bound)
@@ -344,7 +344,7 @@ def _cross_validated(
         inside, outside = problem.of_sessions((fold >= 0) & ~out), problem.of_sessions(out)
         slope = best_slope(inside)
         centre = slope * problem.base[problem.columns]
-        fisher = np.diag(inside.information(centre))
+        fisher = _diagonal(inside.information(centre))
         found = _start(inside, slope)
         for i in sorted(range(len(lambdas)), key=lambda i: -lambdas[i]):  # from the easy to the free
             found = solve(inside, centre, lambdas[i] * fisher, np.maximum(found, 1e-3), ROUGH)
@@ -378,6 +378,11 @@ def _unfitted(pairs: Pairs, weights: Weights) -> LinearFit:
         pairs=len(pairs),
         effective_sessions=pairs.effective_sessions,
     )
+
+
+def _diagonal(matrix: Floats) -> Floats:
+    """The matrix without what is off its diagonal."""
+    return np.diag(np.diag(matrix))
 
 
 def _expit(x: Floats) -> Floats:

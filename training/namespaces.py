@@ -1,9 +1,10 @@
 """Weights by namespace, shrunk to the common ones: a small user is safe, a large one is served well. Pure.
 
-Each namespace's v_n is taken to lie around the common v as N(v, tau^2 S^2 I), S the scale of v. How far they scatter,
-tau, comes from the data (empirical Bayes): under the common weights the slope g_n of a namespace's loss has covariance
-J_n + tau^2 S^2 H_n H_n, so that the likelihood of tau needs no inverse and no namespace needs to be large. v_n is then
-the fit of its own pairs with that prior: with few pairs it is v, with many it is its own.
+Each namespace's v_n is taken to lie around the common v as N(v, tau^2 S^2 I + sigma^2 v v'), S the scale of v: needs
+scatter by tau, and by sigma how sharply use follows them, which moves no order and is no need. Both come from the data
+(empirical Bayes): under the common weights the slope g_n of a namespace's loss has covariance J_n + H_n C H_n, C the
+prior's, so that their likelihood needs no inverse of H_n and no namespace needs to be large. v_n is then the fit of its
+own pairs with that prior: with few pairs it is v, with many it is its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from training.pairs import make_pairs
 
 TAUS = (0.0, *(2.0 ** (step / 2) for step in range(-14, 5)))
 """The grid of how far namespaces scatter, as a share of the scale of the common weights."""
+SIGMAS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
+"""The grid of how far their scales scatter, as a share of it."""
 LEAST_DIFFERENCE = 0.02
 """In sum: a namespace whose weights are nearer to the common ones has these."""
 _JITTER = 1e-9
@@ -50,11 +53,12 @@ class OfNamespace:
 
 @dataclass(frozen=True, slots=True)
 class Namespaces:
-    """How far namespaces scatter, and the weights of each, by name."""
+    """How far namespaces scatter, and the weights of each, by name; of each tau, its best likelihood."""
 
-    tau: float
-    likelihoods: tuple[float, ...]
-    found: tuple[OfNamespace, ...]
+    tau: float = 0.0
+    sigma: float = 0.0
+    likelihoods: tuple[float, ...] = ()
+    found: tuple[OfNamespace, ...] = ()
 
 
 def fit_namespaces(
@@ -80,18 +84,24 @@ def fit_namespaces(
             problems[name] = Problem.of(pairs, weights, columns)
     scale = float(common.sum())
     if len(problems) < 2 or scale <= 0.0:
-        return Namespaces(0.0, (), ())
-    tau, likelihoods = _scatter(list(problems.values()), common, scale)
+        return Namespaces()
+    tau, sigma, likelihoods = _scatter(list(problems.values()), common)
     found = []
     for number, (name, problem) in enumerate(problems.items()):
         progress(number, len(problems))
-        found.append(_fit_one(name, problem, common, tau * scale))
+        found.append(_fit_one(name, problem, common, tau, sigma))
     progress(len(problems), len(problems))
-    return Namespaces(tau, likelihoods, tuple(found))
+    return Namespaces(tau, sigma, likelihoods, tuple(found))
 
 
-def _scatter(problems: list[Problem], common: Floats, scale: float) -> tuple[float, tuple[float, ...]]:
-    """The likeliest tau of TAUS, and the log-likelihood of each."""
+def _prior(common: Floats, tau: float, sigma: float) -> Floats:
+    """The covariance of a namespace's v around the common one, shape (f, f)."""
+    scatter: Floats = (tau * common.sum()) ** 2 * np.eye(len(common)) + sigma**2 * np.outer(common, common)
+    return scatter
+
+
+def _scatter(problems: list[Problem], common: Floats) -> tuple[float, float, tuple[float, ...]]:
+    """The likeliest tau of TAUS and sigma of SIGMAS, and the log-likelihood of each tau."""
     slopes, informations, counts, scattered = [], [], [], np.zeros((len(common), len(common)))
     for problem in problems:
         by_session = problem.session_slopes(common) * len(problem.pairs.sessions)
@@ -102,32 +112,37 @@ def _scatter(problems: list[Problem], common: Floats, scale: float) -> tuple[flo
         scattered += centred.T @ centred
     # One session's slope varies alike in all namespaces: a small one cannot tell by itself.
     of_session = scattered / max(1, sum(counts) - len(problems))
-    # Where v is at its bound of 0 the common slope is not 0, and says nothing of a scatter.
-    likelihoods = []
-    for tau in TAUS:
-        total = 0.0
-        for slope, information, count in zip(slopes, informations, counts, strict=True):
-            covariance = count * of_session + (tau * scale) ** 2 * information @ information
-            covariance += _JITTER * np.trace(covariance) * np.eye(len(common))
-            sign, size = np.linalg.slogdet(covariance)
-            total -= (size + slope @ np.linalg.solve(covariance, slope)) / 2 if sign > 0 else np.inf
-        likelihoods.append(total)
-    return TAUS[int(np.argmax(likelihoods))], tuple(likelihoods)
+    g, h = np.array(slopes), np.array(informations)
+    own = np.array(counts)[:, None, None] * of_session
+
+    def likelihood(tau: float, sigma: float) -> float:
+        # Where v is at its bound of 0 the common slope is not 0, and says nothing of a scatter.
+        covariance = own + h @ _prior(common, tau, sigma) @ h
+        covariance += _JITTER * np.trace(covariance, axis1=1, axis2=2)[:, None, None] * np.eye(len(common))
+        sign, size = np.linalg.slogdet(covariance)
+        if (sign <= 0).any():
+            return -np.inf
+        return -float(size.sum() + (g * np.linalg.solve(covariance, g[:, :, None])[:, :, 0]).sum()) / 2
+
+    every = np.array([[likelihood(tau, sigma) for sigma in SIGMAS] for tau in TAUS])
+    best = every.max(axis=1)
+    tau = int(best.argmax())
+    return TAUS[tau], SIGMAS[int(every[tau].argmax())], tuple(best.tolist())
 
 
-def _fit_one(name: str, problem: Problem, common: Floats, spread: float) -> OfNamespace:
+def _fit_one(name: str, problem: Problem, common: Floats, tau: float, sigma: float) -> OfNamespace:
     sessions = len(problem.pairs.sessions)
     d = len(problem.base)
     weights = problem.base.copy()
     errors = np.full(d, np.nan)
     share = 0.0
     v = common
-    if spread > 0.0:
-        # The loss is a mean over sessions: the prior is as strong against them as tau says.
-        precision = np.full(len(common), 1.0 / (sessions * spread**2))
+    if tau > 0.0:
+        # The loss is a mean over sessions: the prior is as strong against them as its scatter says.
+        precision = np.linalg.inv(_prior(common, tau, sigma)) / sessions
         v = solve(problem, common, precision, np.maximum(common, 1e-3))
         information = problem.information(v)
-        kept = np.linalg.solve(information + np.diag(precision), information)
+        kept = np.linalg.solve(information + precision, information)
         share = float(np.trace(kept) / len(common))
         errors[problem.columns] = standard_errors(problem, v, common, precision)
     if v.sum() > 0.0:

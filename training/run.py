@@ -166,7 +166,7 @@ def train(
         gates += fit_gates(fit, settings.gates)
     if refused(gates):
         return Run(settings, tuple(agents), tuple(left_out), tuple(gates), (), None)
-    found = Namespaces(0.0, (), ())
+    found = Namespaces()
     if isinstance(fit, LinearFit) and settings.own_namespaces and not settings.namespace:
         columns = np.flatnonzero(fit.fitted)
         found = fit_namespaces(

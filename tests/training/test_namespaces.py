@@ -51,12 +51,16 @@ def together(parts: Sequence[Dataset]) -> Dataset:
     return replace(first, **arrays, memory_id=names, packets=Packets(**table))  # type: ignore[arg-type]
 
 
-def fitted(parts: Sequence[tuple[str, tuple[float, ...], int]], seed: int = 1) -> tuple[Namespaces, Floats]:
-    """The namespaces' weights and the common ones, from (name, truth, sessions)."""
+def fitted(
+    parts: Sequence[tuple[str, tuple[float, ...], int]], seed: int = 1, slopes: Sequence[float] = (6.0,)
+) -> tuple[Namespaces, Floats]:
+    """The namespaces' weights and the common ones, from (name, truth, sessions); `slopes` take turns."""
     dataset = together(
         [
             make_dataset(
-                Truth(dict(zip(FOUR, truth, strict=True)), namespace=name), sessions=sessions, seed=seed * 100 + number
+                Truth(dict(zip(FOUR, truth, strict=True)), namespace=name, slope=slopes[number % len(slopes)]),
+                sessions=sessions,
+                seed=seed * 100 + number,
             )
             for number, (name, truth, sessions) in enumerate(parts)
         ]
@@ -107,6 +111,16 @@ def test_alike_namespaces_share_their_weights() -> None:
     found, _ = fitted([(f"n{i}", COMMON, 150) for i in range(8)])
     assert found.tau < 0.1
     assert sum(each.difference > 0.15 for each in found.found) == 0
+
+
+def test_how_sharply_use_follows_a_need_is_no_need_of_its_own() -> None:
+    """Agents that go by the same weights, some nearly always and some hardly, scatter in sigma and not in tau; nobody
+    gets weights far from the common ones."""
+    found, _ = fitted([(f"n{i}", COMMON, 200) for i in range(8)], slopes=(2.0, 14.0))
+    assert found.sigma >= 0.25
+    assert found.tau < 0.1
+    assert max(each.difference for each in found.found) < 0.2
+    assert fitted([(f"n{i}", COMMON, 200) for i in range(8)])[0].sigma <= 0.125
 
 
 def test_the_scatter_comes_from_the_data() -> None:

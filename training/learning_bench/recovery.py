@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from training.promotion import Promotion
 from training.run import TrainSettings
 from training.worlds import BETWEEN, START, World, play
 
-STEP = 200
-"""Reported packets between two refits."""
 COUNTS = (200, 1_000)
+REFITS = (50, 100, 150, 200, 400, 600, 800, 1_000)
+"""Reported packets after which weights are refitted and served."""
 GOALS = {200: 0.90, 1_000: 0.97}
+WHEN = "every 50 up to 200, then every 200"
 RUNS = 12
 """Runs of a chain at most."""
 RUN_SESSIONS = 500
@@ -36,15 +38,17 @@ def recovery(worlds: Sequence[World], seeds: int, say: Say) -> list[Row]:
             for refits in (True, False):
                 dice = np.random.default_rng(seed)
                 log, weights = [], PRESETS["engine"]
-                for done in range(0, max(COUNTS), STEP):
-                    serving = weights if refits else PRESETS["engine"]
+                for done, count in pairwise((0, *REFITS)):
                     start = START + done * BETWEEN
-                    log += play(others, serving, dice, sessions=STEP, start=start, label=f"{done}-")
-                    if refits or done + STEP in COUNTS:
-                        weights = learned(log, PRESETS["engine"])
-                    if done + STEP in COUNTS:
-                        gained = (held.ndcg(weights) - low) / (high - low)
-                        share.setdefault((done + STEP, refits), []).append(gained)
+                    log += play(others, weights, dice, sessions=count - done, start=start, label=f"{done}-")
+                    if not refits and count not in COUNTS:
+                        continue
+                    fitted = learned(log, PRESETS["engine"])
+                    if refits:
+                        weights = fitted
+                    if count in COUNTS:
+                        gained = (held.ndcg(fitted) - low) / (high - low)
+                        share.setdefault((count, refits), []).append(gained)
         say(f"recovery: {held.name} left out")
     rows = []
     for (count, refits), values in sorted(share.items()):
@@ -52,7 +56,7 @@ def recovery(worlds: Sequence[World], seeds: int, say: Say) -> list[Row]:
         mean = float(np.mean(values))
         note = f"{len(worlds)} conversations left out x {seeds} seeds, lowest {min(values):.2f}; --preview"
         if refits:
-            rows.append(at_least(name, mean, GOALS[count], "share", f"{note}, refit and served every {STEP}"))
+            rows.append(at_least(name, mean, GOALS[count], "share", f"{note}, refit and served {WHEN}"))
         else:
             rows.append(beside(f"{name}, `engine` serving throughout", mean, "share", note))
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,14 @@ from sidecar.store.log import LogRow
 from sidecar.weights import Weights, make_weights
 from training import fit_default
 from training.dataset import Cutoffs, Dataset, build_dataset
+from training.gates import GateSettings
 from training.model import Model
 from training.run import Run, TrainSettings, train
 from training.worlds import World
 
 FOREVER = 2**62
-PREVIEW = TrainSettings(preview=True)
+PREVIEW = TrainSettings(preview=True, gates=GateSettings(held_out_share=0.0))
+"""Without gates and caps. Nothing is held out of the fit: every part has tasks of its own that no agent was given."""
 Say = Callable[[str], None]
 
 
@@ -49,7 +51,7 @@ def beside(name: str, value: float, unit: str, note: str = "") -> Row:
     return Row(name, value, unit, None, None, note)
 
 
-def dataset_of(log: Sequence[LogRow]) -> Dataset:
+def dataset_of(log: Iterable[LogRow]) -> Dataset:
     """The data set of a whole log."""
     return build_dataset(log, Cutoffs(FOREVER, FOREVER))
 
@@ -68,15 +70,17 @@ def learned(log: Sequence[LogRow], base: Weights, settings: TrainSettings = PREV
     return run.trained.new.common
 
 
-def supervised(worlds: Sequence[World]) -> Weights:
-    """The best that labels of every memory give: conditional logit over all of them, as for the shipped default."""
-    columns = [FEATURE_NAMES.index(name) for name in fit_default.FITTED]
+def supervised(worlds: Sequence[World], also: Sequence[str] = ()) -> Weights:
+    """The best that labels of every memory give: conditional logit over all of them, as for the shipped default, and on
+    the features `also` beside those."""
+    names = (*fit_default.FITTED, *also)
+    columns = [FEATURE_NAMES.index(name) for name in names]
     examples = [
         fit_default.Example(task.features[:, columns], np.flatnonzero(task.worth >= 0.5).tolist())
         for world in worlds
         for task in world.tasks
     ]
-    return make_weights("supervised", fit_default.whole(fit_default.fit(examples)))
+    return make_weights("supervised", fit_default.whole(fit_default.fit(examples, names=names)))
 
 
 def together(worlds: Sequence[World], name: str = "all") -> World:

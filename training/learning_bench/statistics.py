@@ -17,7 +17,7 @@ from sidecar.store.log import LoggedReport, LogRow
 from sidecar.weights import PRESETS, Weights, make_weights
 from training.boosting import Ranking
 from training.lambdarank import fit_booster, parameters
-from training.learning_bench.rows import Row, Say, at_least, at_most, beside, dataset_of, trained
+from training.learning_bench.rows import Row, Say, at_least, at_most, dataset_of, trained
 from training.linear import fit_linear
 from training.off_policy import Draws, estimate
 from training.pairs import make_pairs
@@ -164,22 +164,27 @@ def _graded(k: int, data: Ranking, score: Floats) -> float:
 
 
 def large(world: World, packets: int, say: Say) -> list[Row]:
-    """Building and fitting a log of so many packets of 12 memories, and the most memory that this process ever took."""
+    """Building and fitting a log of so many packets of 12 memories, read as a stream, and the most memory that this
+    process ever took."""
     few = play(world, PRESETS["default"], np.random.default_rng(1), sessions=min(packets, 2_000))
-    log: list[LogRow] = []
     copies = -(-packets // min(packets, 2_000))
-    for copy in range(copies):
-        log += [_renamed(row, copy) for row in few]
     say("large: log made")
-    begun = time.perf_counter()
-    dataset = dataset_of(log)
+    begun, begun_processor = time.perf_counter(), time.process_time()
+    dataset = dataset_of(_renamed(row, copy) for copy in range(copies) for row in few)
     fit_linear(make_pairs(dataset), PRESETS["default"])
-    seconds = time.perf_counter() - begun
+    seconds, processor = time.perf_counter() - begun, time.process_time() - begun_processor
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    note = f"{len(dataset.packets):,} packets, {len(dataset):,} memories; wall clock on a machine that others use too"
+    size = f"{len(dataset.packets):,} packets, {len(dataset):,} memories"
+    say(f"large: {processor:.0f} s of the processor in {seconds:.0f} s")
     return [
-        at_most("a large log: build and fit", seconds, 60.0, "s", note),
-        beside("a large log: peak memory, with the log itself in memory twice", peak, "GiB", note),
+        at_most(
+            "a large log: build and fit, seconds of the processor",
+            processor,
+            60.0,
+            "s",
+            f"{size}; {seconds:.0f} s by the clock, with other work on both cores",
+        ),
+        at_most("a large log: peak memory", peak, 2.0, "GiB", f"{size}, read as a stream"),
     ]
 
 
