@@ -1,10 +1,13 @@
-"""`python docs/pictures.py`: the pictures of docs/concepts.md, as SVG that is readable on light and on dark.
+"""`python docs/pictures.py`: the pictures of the documentation, as SVG that is readable on light and on dark.
 
-What they show of scores and chances is worked out by the code itself, from made-up memories.
+What they show of scores and chances is worked out by the code itself, from made-up memories; what they show of cost
+was measured (`python -m tests.bench.growth`, which writes docs/growth.json).
 """
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Sequence
 from html import escape
@@ -73,6 +76,7 @@ def pictures() -> dict[str, str]:
         "packet.svg": packet(),
         "contributions.svg": score_bars(),
         "reserved.svg": chances(),
+        "growth.svg": growth(),
     }
 
 
@@ -146,6 +150,30 @@ def chances() -> str:
         parts.append(_text(180 + 900 * float(chance[i]), y + 21, f"{chance[i]:.2f}", "soft"))
     parts.append(_text(20, 252, "The chances are logged with the packet, so that learning can divide by them.", "ink"))
     return _svg(640, 270, "Chances of four pool members for one reserved slot", parts)
+
+
+def growth() -> str:
+    """What finding and scoring costs as a namespace grows, on logarithmic axes, against ten thousand memories."""
+    rows = json.loads(Path(__file__).with_name("growth.json").read_text(encoding="utf-8"))
+    unit = next(row["exact_ms"] for row in rows if row["memories"] == 10_000)
+
+    def x(memories: float) -> float:
+        return 90 + 180 * math.log10(memories / 1_000)
+
+    def y(ratio: float) -> float:
+        return 250 - 90 * math.log10(ratio)
+
+    parts = [_text(20, 34, "Finding and scoring, in CPU time, against 10,000 memories all scored", "ink", bold=True)]
+    for memories, words in ((1_000, "1,000"), (10_000, "10,000"), (100_000, "100,000"), (1_000_000, "1,000,000")):
+        parts.append(_text(x(memories) - 22, 332, words, "soft"))
+    for ratio in (1, 10, 100):
+        parts += [_text(30, y(ratio) + 5, f"{ratio} x", "soft"), _rect(90, y(ratio), 560, 1, "soft")]
+    for name, colour, words in (("exact_ms", "a", "all scored"), ("candidates_ms", "c", "candidates")):
+        points = [(x(row["memories"]), y(row[name] / unit)) for row in rows]
+        line = " ".join(f"{across:.1f},{down:.1f}" for across, down in points)
+        parts.append(f'<polyline class="{colour}" points="{line}" style="fill:none" stroke-width="3"/>')
+        parts.append(_text(points[-1][0] + 12, points[-1][1] + 5, words, colour, bold=True))
+    return _svg(760, 350, "Cost of finding and scoring by the number of memories", parts)
 
 
 def _strongest(row: np.ndarray) -> list[tuple[str, float]]:

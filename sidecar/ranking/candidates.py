@@ -42,9 +42,9 @@ most."""
 BEST_OF_TERM = 512
 MANY = 2_000
 """Of more rows that share a handle, a subject or a date, those are taken that stand best."""
-SHORTLIST = 500
+SHORTLIST = 1_000
 """Rows that match best by meaning, and as many that do by what they bear, are compared by both together."""
-SEEDS = 300
+SEEDS = 400
 """The best of these are candidates;"""
 WITH_NEIGHBOURS = 120
 """the best of those with their neighbours in the thread, two on either side;"""

@@ -46,6 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--short", action="store_true", help="fewer calls and generous bounds, for CI")
     parser.add_argument("--peers", action="store_true", help="also other libraries, installed by `make peers`")
+    parser.add_argument("--million", action="store_true", help="also a million memories: half an hour, 5 GB of disk")
     arguments = parser.parse_args()
     short, peers = arguments.short, arguments.peers
     if short:
@@ -66,7 +67,7 @@ def main() -> int:
             *measure_calls(100, 20, 10.0, bounds),
             *measure_loads(2_000, bounds),
             *measure_start(100_000, 0.5, 400 * MIB),
-            *measure_sizes((1_000, 3_000, 10_000, 30_000, 100_000), 20, 100),
+            *measure_sizes((10_000, 100_000, *((1_000_000,) if arguments.million else ())), 20, 100),
             *measure_forms(10_000, 20, 100, 1.15),
             *(measure_peers((10_000, 100_000), 2_000) if peers else ()),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
 
 from memoryranker.client import Client
@@ -23,9 +23,14 @@ def ranking(client: Client, tasks: Sequence[str]) -> Callable[[], object]:
 
 def fill(client: Client, count: int, vectors: int = 0) -> float:
     """Stores `count` memories; returns memories a second."""
+    return fill_with(client, workload.memories(count, vectors=vectors), count)
+
+
+def fill_with(client: Client, memories: Iterable[dict[str, object]], count: int) -> float:
+    """Stores these `count` memories; returns memories a second."""
     batch: list[dict[str, object]] = []
     spent = 0.0
-    for number, memory in enumerate(workload.memories(count, vectors=vectors), start=1):
+    for number, memory in enumerate(memories, start=1):
         batch.append(memory)
         if len(batch) == BATCH or number == count:
             start = time.perf_counter()
