@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.clients.server import Controlled
 from tests.deploy import files
 
@@ -99,12 +101,20 @@ def images() -> Iterator[Podman]:
     try:
         name, archive = base()
         podman.run("import", archive, name)
+        _try(podman, name)
         for target in TARGETS:
             podman.build(target)
         yield podman
     finally:
         podman.run("rm", "--all", "--force", "--time=0")
         shutil.rmtree(folder)
+
+
+def _try(podman: Podman, image: str) -> None:
+    """Skips where no container can be started: a sandbox may withhold namespaces or control groups even from root."""
+    tried = podman.once(image, *confined(), command=["true"], check=False)
+    if tried.returncode:
+        pytest.skip(f"this machine starts no containers: {tried.stderr.strip()[-500:]}")
 
 
 class Contained(Controlled):
