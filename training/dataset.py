@@ -7,6 +7,7 @@ than once. Merging is the store's own (`sidecar.store.merge`); what a channel is
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,16 +159,48 @@ class _Held:
     budgets: tuple[float, float, float]
     memory_ids: tuple[str, ...]
     kinds: tuple[str, ...]
-    numbers: Floats
-    """(n, 6): segment, score, task fit, inclusion propensity, position probability, swapped."""
-    features: Floats
-    raw: Floats
+    start: int
+    """Memories that were kept before its first."""
     pool_ids: tuple[str, ...]
     pool_kinds: tuple[str, ...]
-    pool_numbers: Floats
-    """(m, 3): score, task fit, inclusion propensity."""
-    pool_features: Floats
-    pool_raw: Floats
+    pool_start: int
+
+
+class _Rows:
+    """Rows of numbers that grow as one piece: an array for each of a million would take more than what it holds."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._data = array("d")
+
+    def __len__(self) -> int:
+        return len(self._data) // self._columns
+
+    def add(self, rows: Floats) -> None:
+        """Takes rows in, shape (n, columns)."""
+        self._data.frombytes(rows.tobytes())
+
+    def taken(self, order: Ints) -> Floats:
+        """The rows in this order, shape (len(order), columns). None is left behind."""
+        data, self._data = self._data, array("d")
+        return np.frombuffer(data).reshape(-1, self._columns)[order]
+
+
+class _Numbers:
+    """What is kept of memories in numbers: `own` are (n, k), `features` and `raw` as logged."""
+
+    def __init__(self, own: int) -> None:
+        self.own = _Rows(own)
+        self.features = _Rows(len(FEATURE_NAMES))
+        self.raw = _Rows(len(RAW_NAMES))
+
+    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem]) -> int:
+        """Takes in the memories of a packet. How many there were before."""
+        start = len(self.own)
+        self.own.add(own)
+        self.features.add(_matrix(items, "features", len(FEATURE_NAMES)))
+        self.raw.add(_matrix(items, "raw", len(RAW_NAMES)))
+        return start
 
 
 def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema: str = SCHEMA_HASH) -> Dataset:
@@ -177,6 +210,7 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
     `schema` are counted and left out: their numbers mean something else.
     """
     held: dict[str, _Held] = {}
+    numbers, pool_numbers = _Numbers(6), _Numbers(3)
     others: dict[str, str] = {}
     reports: dict[str, dict[str, LoggedReport]] = {}
     names: dict[str, str] = {}
@@ -187,7 +221,7 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
             if row.feature_schema_hash != schema:
                 others[row.packet_id] = row.feature_schema_hash
             elif row.packet_id not in held:
-                held[row.packet_id] = _hold(row, names)
+                held[row.packet_id] = _hold(row, names, numbers, pool_numbers)
         elif isinstance(row, LoggedReport) and cutoffs.hears(row.report.receive_time):
             reports.setdefault(row.packet_id, {})[row.report.report_id] = row
     last = max(
@@ -209,10 +243,12 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
         ],
         ingest,
     )
-    return _assemble(packets, words, schema, Counter(others.values()), within)
+    return _assemble(packets, numbers, pool_numbers, words, schema, Counter(others.values()), within)
 
 
-def _hold(packet: Packet, names: dict[str, str]) -> _Held:
+def _hold(packet: Packet, names: dict[str, str], numbers: _Numbers, pool_numbers: _Numbers) -> _Held:
+    """`numbers` are segment, score, task fit, inclusion propensity, position probability, swapped; `pool_numbers`
+    score, task fit, inclusion propensity."""
     items, undrawn = packet.items, tuple(sorted(packet.undrawn, key=lambda each: each.memory_id))
 
     def once(text: str) -> str:
@@ -225,6 +261,21 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
     def budget(tokens: int | None) -> float:
         return np.nan if tokens is None else float(tokens)
 
+    own = np.array(
+        [
+            (
+                SEGMENTS.index(item.segment),
+                item.score,
+                item.task_fit,
+                item.inclusion_propensity,
+                item.position_probability,
+                item.swapped,
+            )
+            for item in items
+        ],
+        np.float64,
+    )
+    pool_own = np.array([(item.score, item.task_fit, item.inclusion_propensity) for item in undrawn], np.float64)
     return _Held(
         packet_id=packet.packet_id,
         namespace=once(packet.namespace),
@@ -239,29 +290,10 @@ def _hold(packet: Packet, names: dict[str, str]) -> _Held:
         budgets=(budget(packet.token_budget), budget(packet.ranked_budget), budget(packet.slot_budget)),
         memory_ids=all_once([item.memory_id for item in items]),
         kinds=all_once([item.kind for item in items]),
-        numbers=np.array(
-            [
-                (
-                    SEGMENTS.index(item.segment),
-                    item.score,
-                    item.task_fit,
-                    item.inclusion_propensity,
-                    item.position_probability,
-                    item.swapped,
-                )
-                for item in items
-            ],
-            np.float64,
-        ).reshape(len(items), 6),
-        features=_matrix(items, "features", len(FEATURE_NAMES)),
-        raw=_matrix(items, "raw", len(RAW_NAMES)),
+        start=numbers.add(own, items),
         pool_ids=all_once([item.memory_id for item in undrawn]),
         pool_kinds=all_once([item.kind for item in undrawn]),
-        pool_numbers=np.array(
-            [(item.score, item.task_fit, item.inclusion_propensity) for item in undrawn], np.float64
-        ).reshape(len(undrawn), 3),
-        pool_features=_matrix(undrawn, "features", len(FEATURE_NAMES)),
-        pool_raw=_matrix(undrawn, "raw", len(RAW_NAMES)),
+        pool_start=pool_numbers.add(pool_own, undrawn),
     )
 
 
@@ -273,7 +305,13 @@ def _matrix(items: Sequence[PacketItem | PoolItem], name: str, columns: int) -> 
 
 
 def _assemble(
-    packets: Sequence[_Held], words: WordsOfPackets, schema: str, others: Mapping[str, int], cutoffs: Cutoffs
+    packets: Sequence[_Held],
+    numbers: _Numbers,
+    pool_numbers: _Numbers,
+    words: WordsOfPackets,
+    schema: str,
+    others: Mapping[str, int],
+    cutoffs: Cutoffs,
 ) -> Dataset:
     sizes = [len(each.memory_ids) for each in packets]
     pool_sizes = [len(each.pool_ids) for each in packets]
@@ -290,12 +328,11 @@ def _assemble(
     pool_kind = _numbered((number_of, each.pool_kinds) for each in packets).astype(np.int32)
     memory_key = _numbered((keys[each.namespace], each.memory_ids) for each in packets)
     pool_key = _numbered((keys[each.namespace], each.pool_ids) for each in packets)
-    numbers = _stacked([each.numbers for each in packets], 6)
-    pool_numbers = _stacked([each.pool_numbers for each in packets], 3)
-    features = _stacked([each.features for each in packets], len(FEATURE_NAMES))
-    pool_features = _stacked([each.pool_features for each in packets], len(FEATURE_NAMES))
-    raw = _stacked([each.raw for each in packets], len(RAW_NAMES))
-    pool_raw = _stacked([each.pool_raw for each in packets], len(RAW_NAMES))
+    order = _order([each.start for each in packets], sizes)
+    pool_order = _order([each.pool_start for each in packets], pool_sizes)
+    own, pool_own = numbers.own.taken(order), pool_numbers.own.taken(pool_order)
+    features, pool_features = numbers.features.taken(order), pool_numbers.features.taken(pool_order)
+    raw, pool_raw = numbers.raw.taken(order), pool_numbers.raw.taken(pool_order)
     used, unused = words.labels()
     return Dataset(
         feature_names=FEATURE_NAMES,
@@ -308,12 +345,12 @@ def _assemble(
         kinds=kinds,
         kind=kind,
         place=np.concatenate([np.zeros(0, np.int32), *(np.arange(1, size + 1, dtype=np.int32) for size in sizes)]),
-        segment=numbers[:, 0].astype(np.int32),
-        score=numbers[:, 1].copy(),
-        task_fit=numbers[:, 2].copy(),
-        inclusion_propensity=numbers[:, 3].copy(),
-        position_probability=numbers[:, 4].copy(),
-        swapped=numbers[:, 5] > 0,
+        segment=own[:, 0].astype(np.int32),
+        score=own[:, 1].copy(),
+        task_fit=own[:, 2].copy(),
+        inclusion_propensity=own[:, 3].copy(),
+        position_probability=own[:, 4].copy(),
+        swapped=own[:, 5] > 0,
         used=used,
         unused=unused,
         channel=words.channel,
@@ -323,9 +360,9 @@ def _assemble(
         pool_packet=np.repeat(np.arange(len(packets), dtype=np.int64), pool_sizes),
         pool_memory_key=pool_key,
         pool_kind=pool_kind,
-        pool_score=pool_numbers[:, 0].copy(),
-        pool_task_fit=pool_numbers[:, 1].copy(),
-        pool_propensity=pool_numbers[:, 2].copy(),
+        pool_score=pool_own[:, 0].copy(),
+        pool_task_fit=pool_own[:, 1].copy(),
+        pool_propensity=pool_own[:, 2].copy(),
         packets=_packets(packets, words, schema),
         trust=words.trust,
         cutoffs=cutoffs,
@@ -367,5 +404,8 @@ def _numbered(texts: Iterable[tuple[Mapping[str, int], Sequence[str]]]) -> Ints:
     return np.fromiter(chain.from_iterable(map(number_of.__getitem__, run) for number_of, run in texts), np.int64)
 
 
-def _stacked(parts: Sequence[Floats], columns: int) -> Floats:
-    return np.concatenate([np.empty((0, columns)), *parts])
+def _order(starts: Sequence[int], sizes: Sequence[int]) -> Ints:
+    """Indices of runs of rows, one run after the other."""
+    lengths = np.array(sizes, np.int64)
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(np.array(starts, np.int64) - before, lengths) + np.arange(lengths.sum())
