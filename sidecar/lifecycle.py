@@ -170,6 +170,7 @@ class Sidecar:
                 embedder=f"{embedder.name}@{embedder.fingerprint}",
                 dimension=embedder.dimension,
                 start_time=start_time,
+                scores_importance=importance.enabled,
             )
             server.serve(
                 RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes, observer),

@@ -94,6 +94,7 @@ def test_an_unknown_variable_suggests_the_nearest() -> None:
         ("log_level", "INFO"),
         ("weights", " "),
         ("listen", "tcp"),
+        ("listen", "unix:"),
         ("listen", ":50051"),
         ("listen", "127.0.0.1:70000"),
         ("socket_access", "all"),

@@ -13,7 +13,7 @@ import click
 from sidecar.cli import importance_report, screen
 from sidecar.cli.connection import Connection, checked_values, server_options
 from sidecar.cli.failures import ExitCode, Failure, end_batch
-from sidecar.cli.parsing import key_values, read_text
+from sidecar.cli.parsing import key_values, read_text, share_values
 from sidecar.cli.plain import plain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 BATCH_MEMORIES = 500
-_LOOKS_LIKE_PATH = re.compile(r"\S*/\S*|\S+\.(?:md|txt|json|jsonl|html)")
+_LOOKS_LIKE_PATH = re.compile(r"(?!\w+://)[!-~]*/[!-~]*|\S+\.(?:md|txt|json|jsonl|html)")
 _UNIT: dict[str, Any] = {"type": float, "metavar": "0..1"}
 _MEMORY_FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
     "kind": ("--kind", {"help": 'Of a text: decision, fact, working, ...  [default: "fact"]'}),
@@ -48,7 +48,7 @@ _SUBJECT_FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "multiple": True,
             "metavar": "AGENT=0..1",
-            "callback": key_values,
+            "callback": share_values,
             "help": "What another agent makes of it; repeat, and their consensus is shown.",
         },
     ),
@@ -163,7 +163,7 @@ def importance(
 def _content(text: str) -> str:
     """The text itself, or that of the file it names."""
     try:
-        is_file = text == "-" or Path(text).is_file()
+        is_file = text == "-" or Path(text).exists()
     except (OSError, ValueError):  # a text that no path could be
         is_file = False
     if not is_file and _LOOKS_LIKE_PATH.fullmatch(text):

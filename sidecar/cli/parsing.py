@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import math
 import re
 import sys
 import tomllib
@@ -58,6 +59,23 @@ def key_values(_: click.Context, __: click.Parameter, value: tuple[str, ...]) ->
             found[key] = parse_json(text)
         except ValueError:
             found[key] = text
+    return found
+
+
+def share_values(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """Option callback: NAME=NUMBER pairs of different names, each number from 0 to 1."""
+    found: dict[str, float] = {}
+    for pair in value:
+        name, equals, text = pair.rpartition("=")
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not (equals and name) or not 0 <= number <= 1:
+            raise click.BadParameter(f"{pair!r} is not NAME=NUMBER with a number from 0 to 1")
+        if name in found:
+            raise click.BadParameter(f"names {name!r} twice")
+        found[name] = number
     return found
 
 

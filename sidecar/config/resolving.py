@@ -92,7 +92,7 @@ def _check_importance(settings: Settings) -> None:
     if abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
         shown = ", ".join(f"{name} {value:g}" for name, value in weights.items())
         raise SettingsError(
-            f"{shown}: they sum to {sum(weights.values()):.6g} and must sum to 1; change the others too"
+            f"{shown}: they sum to {sum(weights.values()):.12g} and must sum to 1; change the others too"
         )
     if not settings.min_importance < settings.max_importance:
         raise SettingsError(

@@ -28,9 +28,11 @@ class SaidBetterError(ValueError):
 
 
 def choice(*allowed: str) -> Rule:
-    """One of these texts."""
+    """One of these texts; a TOML file may say true and false without quotes."""
 
     def parse(given: Any) -> str:
+        if isinstance(given, bool):
+            given = str(given).lower()
         if given not in allowed:
             raise ValueError
         return str(given)
@@ -87,7 +89,10 @@ def _parse_listen(given: Any) -> str:
     if text.startswith("unix-abstract:"):
         raise SaidBetterError("unix:PATH or HOST:PORT; an abstract socket has no file mode that guards it")
     if text.startswith("unix:"):
-        path = os.path.abspath(Path(text.removeprefix("unix:").removeprefix("//")).expanduser())
+        given_path = text.removeprefix("unix:").removeprefix("//")
+        if not given_path:
+            raise ValueError
+        path = os.path.abspath(Path(given_path).expanduser())
         size = len(os.fsencode(path))
         if size > SOCKET_PATH_BYTES:
             raise SaidBetterError(f"a socket path of at most {SOCKET_PATH_BYTES} bytes; {path} has {size}")

@@ -105,7 +105,8 @@ def _found(breakdown: Breakdown, told: Told) -> Iterable[tuple[float, str]]:
         )
     if (agents := told.consensus) is not None:
         words = "agree on" if agents.is_agreed else "disagree around"
-        yield 0.1, f"{agents.agents} agents {words} {agents.score:.2f} (spread {agents.spread:.2f})"
+        several = f"{agents.agents} agents {words} {agents.score:.2f} (spread {agents.spread:.2f})"
+        yield 0.1, several if agents.agents > 1 else f"another agent says {agents.score:.2f}"
 
 
 def _of_neighbours(lines: dict[str, ImportanceLine], around: Neighbourhood) -> Iterable[tuple[float, str]]:

@@ -248,7 +248,8 @@ class ImportanceScorer:
             retention=retention,
             decayed=retained(breakdown.score, self.settings.lowest, retention),
             consensus=consensus,
-            is_promotion_candidate=is_promotion_candidate(memory.kind, breakdown.score, sure),
+            is_promotion_candidate=not (memory.suppressed or looked.is_superseded)
+            and is_promotion_candidate(memory.kind, breakdown.score, sure),
         )
 
     def _content_part(self, namespace: str, memory: Memory, looked: Looked, own: OwnWeights) -> ContentPart:

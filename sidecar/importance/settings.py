@@ -91,7 +91,7 @@ def check_weights(weights: SignalWeights, where: str) -> None:
     total = sum(weights.by_name().values())
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise SettingsError(
-            f"{where}: the weights of importance sum to {total:.6g} ({shown}); they must sum to 1. Change the others "
+            f"{where}: the weights of importance sum to {total:.12g} ({shown}); they must sum to 1. Change the others "
             "with the one you set"
         )
 

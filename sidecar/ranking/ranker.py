@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import (
     DegradationReason,
+    LeftOutReason,
     Memory,
     Micros,
     Packet,
@@ -58,6 +59,8 @@ from sidecar.weights import Weights, WeightsHolder
 
 RECENT_PACKETS = 3
 """A memory that was drawn for a session is not drawn again in its next packets, this many."""
+FEWEST_CANDIDATES = 200
+"""Of fewer no packet may be full: then all memories that pass the gates are scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,10 @@ class Ranker:
         packet_id = "" if request.dry_run else self._new_packet_id()
         occasion = self.prepare(request, check, packet_id, watch)
         answer = self._answer(occasion, packet_id)
+        if not answer.packet.items and LeftOutReason.NOT_A_CANDIDATE in answer.packet.left_out:
+            # None of the candidates can be served, by their size or by min_score: before that is said, all are asked.
+            occasion = self.prepare(request, check, packet_id, watch, explaining=True)
+            answer = self._answer(occasion, packet_id)
         vet(answer)
         check()
         watch.lap(PACK)
@@ -320,8 +327,10 @@ class Ranker:
         if request.explicit_weights is not None or (request.as_of_time is not None and not explaining):
             return None
         passed = len(gates.pinned) + len(gates.others)
-        if passed <= self._exact_up_to:
-            return np.flatnonzero(gates.codes == PASSED).astype(np.int32)
+        allowed = np.flatnonzero(gates.codes == PASSED).astype(np.int32)
+        if passed <= max(self._exact_up_to, snapshot.live_count // 2):
+            # What chooses looks at rows before their gates: where few pass, it would look in the wrong places.
+            return allowed
         near, weights, namespace = snapshot.contents.near, task.weights, request.namespace
         emotion = namespace in self._emotion
 
@@ -332,7 +341,8 @@ class Ranker:
         standings = near.want((id(weights), emotion), make)
         if standings is None or near.cells is None:
             return None
-        return candidates_of(snapshot, task, gates, standings, self._reserve.min_reported_sessions)
+        found = candidates_of(snapshot, task, gates, standings, self._reserve.min_reported_sessions)
+        return found if len(found) >= FEWEST_CANDIDATES else allowed
 
     def _weights_for(
         self, request: RankRequest, packet_id: str, degradations: list[tuple[DegradationReason, str]]

@@ -155,6 +155,7 @@ def with_uses(before: Contents, uses: Mapping[int, UseCounts]) -> Contents:
         before.marks,
         before.directory,
         before.kept_of_texts,
+        near=before.near,
     )
 
 

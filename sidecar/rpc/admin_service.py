@@ -37,6 +37,7 @@ class ServerFacts:
     embedder: str
     dimension: int
     start_time: Micros
+    scores_importance: bool
 
 
 class AdminService(ModelAdmin, FeedbackAdmin):
@@ -101,7 +102,8 @@ class AdminService(ModelAdmin, FeedbackAdmin):
             response.namespace.score_version = own.score_version
             response.namespace.packet_count = own.packet_count
             response.namespace.reported_packet_count = own.reported_packet_count
-            response.namespace.unscored_count = own.unscored_count
+            if facts.scores_importance:
+                response.namespace.unscored_count = own.unscored_count
         return response
 
     def Reindex(

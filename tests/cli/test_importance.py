@@ -71,9 +71,22 @@ def test_a_file_and_standard_input_are_texts(run: Run) -> None:
     assert found[0]["lines"] == found[1]["lines"] == found[2]["lines"]
     assert found[0]["importance"]["score"] > 0.1
     assert run("importance", "x" * 5_000).exit_code == 0
+    assert run("importance", "使用PostgreSQL/pgvector进行语义搜索").exit_code == 0
     missing = run("importance", "notes/missing.md")
     assert missing.exit_code == ExitCode.NOT_FOUND
     assert "there is no file notes/missing.md" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    "given", [["planner"], ["planner=.8x"], ["planner=nan"], ["a=true"], ["a=.5", "a=.9"], ["=.5"]]
+)
+def test_another_agent_s_score_is_a_number_under_a_name_of_its_own(run: Run, given: list[str]) -> None:
+    """Anything else is refused by the flag's name."""
+    found = run("importance", "Use tabs", *[part for each in given for part in ("--agent-score", each)])
+    assert found.exit_code == ExitCode.USAGE
+    assert "--agent-score" in found.stderr
+    said = run("importance", "Use tabs", "--agent-score", "planner=.8").stdout
+    assert "another agent says 0.80" in said
 
 
 def test_recommendations_go_by_tier_and_kind(run: Run) -> None:
@@ -177,7 +190,7 @@ def test_candidates_are_passing_memories_worth_keeping(run: Run) -> None:
         (("--rating", "0.5"), "with a text or --id"),
         (("text", "--candidates"), "of whole namespaces"),
         (("text", "--all-namespaces"), "of whole namespaces"),
-        (("text", "--agent-score", "planner"), "KEY=VALUE"),
+        (("text", "--agent-score", "planner"), "NAME=NUMBER"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run: Run, arguments: tuple[str, ...], words: str) -> None:

@@ -122,6 +122,12 @@ def test_one_setting_switches_it_off(tmp_path: Path) -> None:
             memory_pb2_grpc.MemoryServiceStub(channel).ScoreImportance(request, timeout=10)
 
 
+def test_the_switch_may_be_written_as_toml_writes_it(tmp_path: Path) -> None:
+    """Without quotes, as any truth value of a settings file."""
+    assert not settled_importance(from_file(tmp_path, "importance_scorer_enabled = false\n")).enabled
+    assert settled_importance(from_file(tmp_path, "importance_scorer_enabled = true\n")).enabled
+
+
 def test_access_is_a_logarithm_of_sessions() -> None:
     """log10(n + 1) / log10(most + 1); at no use at all log10(1) / log10(1) is 0."""
     assert sessions_value(0, 0) == 0.0

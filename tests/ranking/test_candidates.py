@@ -190,6 +190,40 @@ def test_a_filter_comes_before_the_choice(moving: Both) -> None:
     assert none.empty_reason.value == "filtered"
 
 
+def test_what_few_pass_is_asked_of_all_that_pass(moving: Both) -> None:
+    """Behind a filter, or where most have expired, the memories that are left are all scored, however far they are from
+    what the choice would look at: the packet is that of exact scoring."""
+    many = EXACT_UP_TO + 50
+    moving.put("n", [{"id": f"far{at:05}", "content": f"photo {at} of the sea", "tags": ["far"]} for at in range(many)])
+    moving.chooser.look()
+    only = Filter(all_tags=frozenset(["far"]))
+    packet, exact = moving.rank(TASK, filter=only), moving.rank(TASK, moving.exact, filter=only)
+    assert [item.memory_id for item in packet.items] == [item.memory_id for item in exact.items]
+    assert packet.left_out == {LeftOutReason.FILTERED: COUNT, **exact.left_out}
+    ids = [name for name in moving.namespaces.get("n").columns.ids if not name.startswith("far")]
+    for start in range(0, COUNT, 500):
+        expired = [(name, {"valid_until_time": NOW - DAY}) for name in ids[start : start + 500]]
+        moving.store.upsert("n", expired, moving.now)
+    moving.chooser.look()
+    packet = moving.rank(TASK)
+    assert len(packet.items) == 20
+    assert packet.left_out[LeftOutReason.EXPIRED] == COUNT
+
+
+def test_no_packet_is_empty_before_all_were_asked(moving: Both) -> None:
+    """A budget that no candidate fits is tried on the others too."""
+    serving = moving.cut.prepare(RankRequest("n", TASK, max_items=20), lambda: None)
+    assert serving.candidates is not None
+    ids = list(serving.snapshot.columns.ids)
+    small = ids[min(set(range(COUNT)) - set(serving.candidates.tolist()))]
+    for start in range(0, COUNT, 500):
+        sizes = [(name, {"tokens": 3 if name == small else 20}) for name in ids[start : start + 500]]
+        moving.store.upsert("n", sizes, moving.now)
+    moving.chooser.look()
+    assert moving.rank(TASK, token_budget=20).left_out[LeftOutReason.NOT_A_CANDIDATE]
+    assert [item.memory_id for item in moving.rank(TASK, token_budget=5).items] == [small]
+
+
 def test_what_was_written_since_is_a_candidate(moving: Both) -> None:
     """A memory that is written, rewritten, rated up or pinned after the choice was prepared is ranked at once, and one
     that is deleted is gone."""

@@ -173,6 +173,7 @@ def test_off_means_inert(tmp_path: Path) -> None:
         client = server.client
         assert client.status("n").namespace.score_version > version
         client.upsert("n", [{"id": f"e{n}", "content": DECISION + str(n), "kind": "decision"} for n in range(3)])
+        assert client.status("n").namespace.unscored_count == 0
         off = client.rank("n", weights={"importance": 1.0}, reserved_slots=0)
         assert {item.score for item in off.items} == {0.8}
         assert client.get("n", "d").importance.score == 0.8
@@ -310,3 +311,5 @@ def test_what_is_worth_keeping_can_be_asked_for(client: Client, shared_server: R
             *("kept", "other", "unsure", "low"),
         }
     assert client.get(namespace, "kept").kind == "working"
+    asked_by_id = client.score_importance(namespace, [{"memory": {"id": name}} for name in ("kept", "gone")])
+    assert [each.promotion_candidate for each in asked_by_id.results] == [True, False]

@@ -106,7 +106,8 @@ def importance_subject(given: memory_pb2.ImportanceSubject | Mapping[str, Any]) 
     `agent_scores` may be a mapping from agent to score."""
     if isinstance(given, memory_pb2.ImportanceSubject):
         return given
-    fields = {**given, "memory": as_memory(given["memory"])}
+    told = given["memory"]
+    fields = {**given, "memory": as_memory(told if isinstance(told, types_pb2.Memory) else {"id": "", **told})}
     if isinstance(scores := fields.get("agent_scores"), Mapping):
         fields["agent_scores"] = [memory_pb2.AgentScore(agent_id=agent, score=score) for agent, score in scores.items()]
     return memory_pb2.ImportanceSubject(**fields)
