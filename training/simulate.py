@@ -171,6 +171,8 @@ def world(data: Dataset, seed: int) -> Iterator[World]:
         with Store.open(folder / "data") as store:
             store.set_meta({SALT: seed.to_bytes(32, "big")})
         flags = {"listen": f"unix:{folder}/socket", "data": folder / "data", "embedder": "none"}
+        # Importances are worked out in the background: a world that is run again would differ by when.
+        flags["importance_scorer_enabled"] = "false"
         settings = resolve(flags, {"HOME": name}).settings
         numbers = itertools.count()
         there: World | None = None

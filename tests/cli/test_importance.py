@@ -166,7 +166,7 @@ def test_a_whole_store_is_scored(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(found) == sum(each["memory_count"] for each in namespaces)
     assert {each["memory_id"] for each in found if each["namespace"] == first} == {"m1", "m2", "m3"}
     assert [each["memory_id"] for each in found if each["namespace"] == f"{first}-beside"] == ["t1"]
-    assert f"{first}-beside" in run("importance", "--all-namespaces", "--limit", "1000").stdout
+    assert f"{first}-beside" in run("importance", "--all-namespaces", "--limit", str(len(found))).stdout
 
 
 def test_candidates_are_passing_memories_worth_keeping(run: Run) -> None:
