@@ -38,4 +38,8 @@ def fill_with(client: Client, memories: Iterable[dict[str, object]], count: int)
             spent += time.perf_counter() - start
             batch = []
             show(f"stored {number:,} of {count:,}")
+    while left := client.status(NAMESPACE).namespace.unscored_count:
+        # Importances are worked out after a large write; what is measured next is a server that does nothing else.
+        show(f"{left:,} importances to work out")
+        time.sleep(0.2)
     return count / spent
