@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import signal
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -235,15 +235,17 @@ class Sidecar:
 
 def run(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
-    stop = threading.Event()
+    # An Event would not do: a handler runs within whatever its thread is at, and if that is on its way into `wait`, the
+    # handler waits for the Event's lock for ever.
+    stop: SimpleQueue[int] = SimpleQueue()
 
     def on_signal(number: int, _: FrameType | None) -> None:
-        stop.set()
+        stop.put(number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     with Sidecar(settings):
-        stop.wait()
+        stop.get()
         logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
     logger.info("stopped")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sidecar.config import Settings, resolve
 from sidecar.errors import EmbedderMismatchError, SettingsError, StoreLockedError, StoreUnavailableError
 from sidecar.lifecycle import Sidecar
 from tests.serving import channel_to, process, running, settings_for
+from tests.serving import ended as run_to_end
 
 
 def own(tmp_path: Path, text: str) -> Settings:
@@ -42,6 +44,50 @@ def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> N
         assert not (tmp_path / "socket").exists()
     with running(tmp_path) as again:
         assert again.client.get("kim", "m").content == "the ferry leaves at nine"
+
+
+SIGNALLED = """
+import contextlib, signal, sys
+from sidecar import lifecycle
+from sidecar.config import resolve
+
+SETTINGS = resolve({}, {"HOME": "/nowhere"}).settings
+lifecycle.Sidecar = lambda settings: contextlib.nullcontext()
+
+def stopped_at(moment):
+    "Sends the signal before the line of code that comes as number `moment`; false if no such line is left."
+    passed = 0
+    def trace(frame, event, argument):
+        nonlocal passed
+        ours = frame.f_code.co_filename == __file__ or not callable(signal.getsignal(signal.SIGTERM))
+        if event == "line" and not ours and passed <= moment:
+            passed += 1
+            if passed > moment:
+                signal.raise_signal(signal.SIGTERM)
+        return trace
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.settrace(trace)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    lifecycle.run(SETTINGS)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.settrace(None)
+    return passed > moment
+
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGTERM))
+moment = 0
+while stopped_at(moment):
+    moment += 1
+print(moment)
+"""
+
+
+def test_a_signal_stops_it_whenever_it_comes(tmp_path: Path) -> None:
+    """Also on the way into waiting for one. Before the last moment the process would wait for ever: it is sent late."""
+    script = tmp_path / "script.py"
+    script.write_text(SIGNALLED, encoding="utf-8")
+    came = run_to_end([sys.executable, script])
+    assert came.returncode == 0, came.stderr
+    assert int(came.stdout) > 2
 
 
 def test_a_kill_loses_nothing_that_was_answered(tmp_path: Path) -> None:
