@@ -53,9 +53,9 @@ class Started:
         """A folder of its own."""
         return self._open.enter_context(short_folder())
 
-    def server(self, folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    def server(self, folder: Path, *flags: str) -> tuple[str, subprocess.Popen[bytes]]:
         """As `server`."""
-        return self._open.enter_context(server(folder))
+        return self._open.enter_context(server(folder, *flags))
 
     def client(self, listen: str) -> Client:
         """A client of a server."""

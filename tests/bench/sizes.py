@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 from memoryranker.client import Client
@@ -22,15 +23,19 @@ LONGEST = 1_800.0
 """Seconds that cells may take to be made."""
 
 
-def measure_sizes(sizes: Sequence[int], blocks: int, size: int) -> Iterator[Row]:
-    """Rank over stores of these sizes, all served at the same time and asked in turns."""
+def measure_sizes(sizes: Sequence[int], blocks: int, size: int, keep: Path | None = None) -> Iterator[Row]:
+    """Rank over stores of these sizes, all served at the same time and asked in turns. In `keep` they stay for the next
+    run, which has them filled and their cells made. Importances are not scored: of a million that takes half an hour,
+    and a Rank costs the same."""
     with servers.many() as start:
         clients = {}
         for count in sizes:
-            folder = start.folder()
-            listen, process = start.server(folder)
+            folder = start.folder() if keep is None else keep / str(count)
+            folder.mkdir(parents=True, exist_ok=True)
+            listen, process = start.server(folder, "--importance-scorer-enabled", "false")
             clients[count] = client = start.client(listen)
-            fill_with(client, workload.topical(count), count)
+            if client.status(NAMESPACE).namespace.memory_count != count:
+                fill_with(client, workload.topical(count), count)
             if count > LARGEST_EXACT:
                 yield from _while_made(client, count)
                 yield bounded(f"rank_{count // 1000}k_resident", servers.resident_bytes(process) / 2**20, "MiB")
