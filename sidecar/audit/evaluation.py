@@ -16,8 +16,9 @@ import numpy as np
 from sidecar.audit.datasets import Dataset, JudgedTask
 from sidecar.audit.metrics import ndcg_at, recall_at, reciprocal_place
 from sidecar.domain import Floats, RankRequest
+from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.pipeline import pack
-from sidecar.ranking.ranker import Occasion, Ranker
+from sidecar.ranking.ranker import Ranker
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.store.store import Store
@@ -104,7 +105,7 @@ def occasions(
         request = RankRequest(
             dataset.id, task.text, max_items=PLACES, reserved_slots=0, explicit_weights=system.weights, dry_run=True
         )
-        return ranker.prepare(request, lambda: None)
+        return ranker.occasions.prepare(request, lambda: None)
 
     return prepare
 

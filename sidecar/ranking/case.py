@@ -13,8 +13,8 @@ from typing import Any
 from sidecar.domain import Filter, Memory, Micros
 from sidecar.features import Columns
 from sidecar.ranking.gates import Gates, gate_codes
+from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
-from sidecar.ranking.ranker import Occasion
 
 
 @dataclass(frozen=True, slots=True)

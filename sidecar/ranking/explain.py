@@ -14,7 +14,7 @@ from sidecar.features import FEATURE_NAMES
 from sidecar.ranking.case import Case, Change
 from sidecar.ranking.changes import smallest_change
 from sidecar.ranking.gates import GATES, PASSED
-from sidecar.ranking.ranker import Occasion
+from sidecar.ranking.occasion import Occasion
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,17 @@
-"""The serving road in one place: candidates, features, weights, slots, packing, packet log, answer.
+"""The serving road in one place: occasion, slots, packing, packet log, answer.
 
-Effects are here and nowhere else in ranking: it reads snapshots, embeds the task, asks the clock and the dice for
-values, and logs the packet before it answers.
+Effects are here and in what makes occasions, and nowhere else in ranking: they read snapshots, embed the task, ask the
+clock and the dice for values, and log the packet before they answer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidecar.domain import (
     DegradationReason,
@@ -27,29 +25,14 @@ from sidecar.domain import (
     Segment,
 )
 from sidecar.errors import ModelRefusedError, StoreFullError
-from sidecar.features import SCHEMA_HASH, Kept, View
-from sidecar.ranking.candidates import Task, candidates_of, part_with, standing_amounts
-from sidecar.ranking.gates import PASSED, Gates, gate_codes
-from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
-from sidecar.ranking.pipeline import (
-    Limits,
-    Packed,
-    Reserve,
-    Scored,
-    arrange,
-    empty_reason,
-    left_out_counts,
-    pack,
-    reserve,
-    score,
-)
+from sidecar.features import SCHEMA_HASH, Kept
+from sidecar.ranking.occasion import Occasion, Occasions, wrapper_tokens
+from sidecar.ranking.pipeline import Packed, Reserve, arrange, empty_reason, left_out_counts, pack, reserve
 from sidecar.ranking.priors import PriorsByVersion
-from sidecar.ranking.reserved import Places, ReserveSettings, chance_of, default_slots
-from sidecar.ranking.shadow import score_beside, shadow_scores
-from sidecar.ranking.stages import EMBED, LOG, MATCH, PACK, SCORE, Stopwatch
-from sidecar.ranking.standing import gates_at, standing
-from sidecar.ranking.tokens import count_tokens
-from sidecar.retrieval.embedding import Embedder, TaskVector
+from sidecar.ranking.reserved import Places, ReserveSettings, chance_of
+from sidecar.ranking.shadow import shadow_scores
+from sidecar.ranking.stages import LOG, PACK, Stopwatch
+from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
@@ -59,8 +42,6 @@ from sidecar.weights import Weights, WeightsHolder
 
 RECENT_PACKETS = 3
 """A memory that was drawn for a session is not drawn again in its next packets, this many."""
-FEWEST_CANDIDATES = 200
-"""Of fewer no packet may be full: then all memories that pass the gates are scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,42 +79,6 @@ class Served(Mapping[int, Memory]):
         return len(self._keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    """A request and everything it is ranked with: from here on, packing is a pure function."""
-
-    request: RankRequest
-    snapshot: Snapshot
-    ranked: Snapshot | Part
-    """What was scored: all of the snapshot, or a part of it."""
-    candidates: NDArray[np.int32] | None
-    """The rows of the snapshot that are scored to serve the request, None for all."""
-    scored: Scored
-    """Its rows are those of `ranked`."""
-    weights: Weights
-    shadow: tuple[Weights, Scored] | None
-    """What a shadow model makes of the same."""
-    as_of_time: Micros
-    degradations: tuple[tuple[DegradationReason, str], ...]
-
-    def limits(self) -> Limits:
-        """The request's limits. Slots default by packet size, and to none for a caller's own list: only memories that
-        are stored have a use to be learned."""
-        request = self.request
-        slots = request.reserved_slots
-        if slots is None:
-            slots = default_slots(request.max_items) if request.candidates is None else 0
-        if request.dry_run:
-            slots = 0
-        return Limits(request.max_items, request.token_budget, slots, request.min_score)
-
-
-def says_something(task: str) -> bool:
-    """False for a blank task, and for one of punctuation or of characters that cannot be seen, of which an embedder
-    would still make a vector."""
-    return any(c.isalnum() or unicodedata.category(c) == "So" for c in task)
-
-
 def random_packet_id() -> str:
     """A packet id that no one can guess: 128 random bits, as hexadecimal digits."""
     return secrets.token_hex(16)
@@ -161,16 +106,16 @@ class Ranker:
         good."""
         self._store = store
         self._namespaces = namespaces
-        self._embedder = embedder
         self.weights = weights
         self._clock = clock
         self._reserve = reserve_settings or ReserveSettings()
         self._policy = self._reserve.policy
-        self._emotion = emotion_namespaces
         self._new_packet_id = new_packet_id
-        self._exact_up_to = exact_up_to
         self._salt = store.salt
-        self._priors = priors or PriorsByVersion(store.use_priors())
+        priors = priors or PriorsByVersion(store.use_priors())
+        self.occasions = Occasions(
+            store, namespaces, embedder, weights, clock, self._reserve, emotion_namespaces, priors, exact_up_to
+        )
 
     def rank(
         self,
@@ -191,11 +136,11 @@ class Ranker:
             if known is not None:
                 return self._again(request, known)
         packet_id = "" if request.dry_run else self._new_packet_id()
-        occasion = self.prepare(request, check, packet_id, watch)
+        occasion = self.occasions.prepare(request, check, packet_id, watch)
         answer = self._answer(occasion, packet_id)
         if not answer.packet.items and LeftOutReason.NOT_A_CANDIDATE in answer.packet.left_out:
             # None of the candidates can be served, by their size or by min_score: before that is said, all are asked.
-            occasion = self.prepare(request, check, packet_id, watch, explaining=True)
+            occasion = self.occasions.prepare(request, check, packet_id, watch, explaining=True)
             answer = self._answer(occasion, packet_id)
         vet(answer)
         check()
@@ -234,7 +179,7 @@ class Ranker:
         packet = self._store.get_packet(request.namespace, known.response.decode()).packet
         own = request.candidates
         snapshot = self._namespaces.get(request.namespace) if own is None else snapshot_of(own)
-        return self._as_logged(packet, snapshot, request.explicit_weights, _wrapper_tokens(request))
+        return self._as_logged(packet, snapshot, request.explicit_weights, wrapper_tokens(request))
 
     def _as_logged(
         self, packet: Packet, snapshot: Snapshot, weights: Weights | None, wrapper_tokens: int
@@ -252,135 +197,6 @@ class Ranker:
                 weights = self.weights.find(packet.model_version, packet.namespace)
             weights = weights or self.weights.active_for(packet.namespace)
         return RankAnswer(packet, memories, weights, replayed=True)
-
-    def prepare(
-        self,
-        request: RankRequest,
-        check: Callable[[], None],
-        packet_id: str = "",
-        watch: Stopwatch | None = None,
-        explaining: bool = False,
-    ) -> Occasion:
-        """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
-        of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size."""
-        as_of = self._clock() if request.as_of_time is None else request.as_of_time
-        degradations: list[tuple[DegradationReason, str]] = []
-        task = request.task if says_something(request.task) else ""
-        if is_too_long(task):
-            task = both_ends(task)
-            degradations.append(
-                (
-                    DegradationReason.TASK_SHORTENED,
-                    f"task has {len(request.task):,} characters: of the first {HEAD_CHARS:,} and last {TAIL_CHARS:,} "
-                    "the questions were read, or each kind of line once. Say what is asked in fewer.",
-                )
-            )
-        watch = watch or Stopwatch()
-        snapshot = self._snapshot(request, as_of)
-        check()
-        vector = self._task_vector(request, task, snapshot)
-        if vector is None and task:
-            degradations.append(
-                (
-                    DegradationReason.NO_EMBEDDING,
-                    "no embedder is set and the task has no embedding, so semantic is 0. Send task_embedding, or start "
-                    "the server with --embedder wordllama.",
-                )
-            )
-        check()
-        watch.lap(EMBED)
-        # After the snapshot: what is scored by weights of before a swap must not bear the score version of after it.
-        weights, shadow = self._weights_for(request, packet_id, degradations)
-        text = snapshot.match_text(task, request.context, vector.trust if vector else 1.0)
-        gates = _gates(request, snapshot, as_of)
-        numbers = vector and vector.numbers
-        candidates = self._candidates(request, snapshot, Task(text, numbers, weights), gates, explaining)
-        ranked: Snapshot | Part = snapshot
-        if candidates is not None and not explaining:
-            ranked, gates = part_with(snapshot, candidates, gates)
-        text = ranked.with_vectors(text, numbers)
-        watch.lap(MATCH)
-        view = View(
-            columns=ranked.columns,
-            text=text,
-            as_of_time=as_of,
-            half_life_days=weights.half_life_days,
-            use_prior=self._priors.of(request.namespace, snapshot.score_version),
-            emotion_enabled=request.namespace in self._emotion,
-            variants=weights.variants,
-            kept=ranked.kept_of_texts,
-        )
-        known = standing(ranked, view, weights)
-        scored = score(view, gates, known, weights, _wrapper_tokens(request))
-        beside = None if shadow is None else (shadow, score_beside(scored, view, ranked, shadow))
-        check()
-        watch.lap(SCORE)
-        return Occasion(request, snapshot, ranked, candidates, scored, weights, beside, as_of, tuple(degradations))
-
-    def _candidates(
-        self, request: RankRequest, snapshot: Snapshot, task: Task, gates: Gates, explaining: bool
-    ) -> NDArray[np.int32] | None:
-        """The rows to be scored, None for all: in a small namespace, for a time in the past and for weights that came
-        with the request, and until what chooses is ready."""
-        if not self._exact_up_to or snapshot.live_count <= self._exact_up_to or request.candidates is not None:
-            return None
-        if request.explicit_weights is not None or (request.as_of_time is not None and not explaining):
-            return None
-        passed = len(gates.pinned) + len(gates.others)
-        allowed = np.flatnonzero(gates.codes == PASSED).astype(np.int32)
-        if passed <= max(self._exact_up_to, snapshot.live_count // 2):
-            # What chooses looks at rows before their gates: where few pass, it would look in the wrong places.
-            return allowed
-        near, weights, namespace = snapshot.contents.near, task.weights, request.namespace
-        emotion = namespace in self._emotion
-
-        def make(then: Snapshot) -> NDArray[np.float32]:
-            prior = self._priors.of(namespace, then.score_version)
-            return standing_amounts(weights, prior, emotion, self._clock(), then)
-
-        standings = near.want((id(weights), emotion), make)
-        if standings is None or near.cells is None:
-            return None
-        found = candidates_of(snapshot, task, gates, standings, self._reserve.min_reported_sessions)
-        return found if len(found) >= FEWEST_CANDIDATES else allowed
-
-    def _weights_for(
-        self, request: RankRequest, packet_id: str, degradations: list[tuple[DegradationReason, str]]
-    ) -> tuple[Weights, Weights | None]:
-        """The weights that score the request, and those of the shadow beside them. A choice of its own has no shadow,
-        and is no canary's."""
-        if request.explicit_weights is not None:
-            return request.explicit_weights, None
-        if request.weights:
-            try:
-                return self.weights.named(request.weights, request.namespace), None
-            except ModelRefusedError as refused:
-                notice = f"the model {request.weights} cannot serve ({'; '.join(refused.faults)}); the active one did"
-                degradations.append((DegradationReason.MODEL_FALLBACK, notice))
-        session = f"s:{request.session_id}" if request.session_id else packet_id and f"p:{packet_id}"
-        return self.weights.serving(request.namespace, session, self._salt)
-
-    def _snapshot(self, request: RankRequest, as_of: Micros) -> Snapshot:
-        if request.candidates is not None:
-            missing = [i for i, memory in enumerate(request.candidates) if memory.embedding is None]
-            vectors = self._embedder.embed([request.candidates[i].content for i in missing])
-            candidates = list(request.candidates)
-            if self._embedder.dimension:
-                for i, vector in zip(missing, vectors, strict=True):
-                    candidates[i] = replace(candidates[i], embedding=vector)
-            return snapshot_of(candidates)
-        snapshot = self._namespaces.get(request.namespace)
-        if request.as_of_time is not None and as_of < self._clock():
-            # Ranking for a past time must not know of uses that were reported later.
-            return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, as_of))
-        return snapshot
-
-    def _task_vector(self, request: RankRequest, task: str, snapshot: Snapshot) -> TaskVector | None:
-        if request.task_embedding is not None:
-            return TaskVector(request.task_embedding)
-        if not self._embedder.dimension or not task:
-            return None
-        return snapshot.task_vector(task, self._embedder)
 
     def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
         request, scored, limits = occasion.request, occasion.scored, occasion.limits()
@@ -482,16 +298,3 @@ def _log_rows(
         kinds=kinds[n:],
     )
     return items, pool
-
-
-def _gates(request: RankRequest, snapshot: Snapshot, as_of: Micros) -> Gates:
-    if request.filter.is_empty and request.as_of_time is None:
-        return gates_at(snapshot, as_of)
-    columns = snapshot.columns
-    allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
-    codes = gate_codes(columns, allowed, snapshot.superseded_at(as_of, request.as_of_time), as_of, request.as_of_time)
-    return Gates.of(codes, columns)
-
-
-def _wrapper_tokens(request: RankRequest) -> int:
-    return count_tokens(request.item_wrapper) if request.item_wrapper else 0

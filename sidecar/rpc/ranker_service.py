@@ -213,14 +213,14 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 bad.add("occasion", "is unset; set packet_id or request")
                 bad.raise_if_any()
                 raise AssertionError
-        occasion = self._ranker.prepare(asked, check, explaining=True)
+        occasion = self._ranker.occasions.prepare(asked, check, explaining=True)
         return write_miss(
             explain_miss(
                 occasion,
                 memory_id,
                 packet,
                 check,
-                lambda time: self._ranker.prepare(replace(asked, as_of_time=time), check, explaining=True),
+                lambda time: self._ranker.occasions.prepare(replace(asked, as_of_time=time), check, explaining=True),
             )
         )
 

@@ -19,7 +19,8 @@ import numpy as np
 from sidecar.domain import DAY, RankRequest
 from sidecar.features.view import NO_TIME
 from sidecar.ranking.gates import PASSED
-from sidecar.ranking.ranker import Occasion, Ranker
+from sidecar.ranking.occasion import Occasion
+from sidecar.ranking.ranker import Ranker
 from sidecar.retrieval import changing, index_file, vectors
 from sidecar.retrieval import contents as names
 from sidecar.retrieval.chooser import Chooser
@@ -144,7 +145,7 @@ def measure(contents: Contents, store: Store) -> dict[str, float]:
         Ranker(store, namespaces, embedder, weights, lambda: NOW, exact_up_to=limit) for limit in (0, count // 50)
     )
     requests = [RankRequest("n", task, max_items=20) for task in workload.topical_tasks(TASKS, count)]
-    cut.prepare(requests[0], lambda: None)
+    cut.occasions.prepare(requests[0], lambda: None)
     chooser = Chooser(namespaces, 0, period=1e9)
     chooser.look()
     chooser.close()
@@ -153,9 +154,9 @@ def measure(contents: Contents, store: Store) -> dict[str, float]:
     for request in requests:
         tops = []
         for ranker, times in spent.items():
-            ranker.prepare(request, lambda: None)
+            ranker.occasions.prepare(request, lambda: None)
             start = time.thread_time()
-            occasion = ranker.prepare(request, lambda: None)
+            occasion = ranker.occasions.prepare(request, lambda: None)
             times.append(1e3 * (time.thread_time() - start))
             tops.append(best(occasion))
         found += len(tops[0] & tops[1])

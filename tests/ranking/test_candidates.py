@@ -212,7 +212,7 @@ def test_what_few_pass_is_asked_of_all_that_pass(moving: Both) -> None:
 
 def test_no_packet_is_empty_before_all_were_asked(moving: Both) -> None:
     """A budget that no candidate fits is tried on the others too."""
-    serving = moving.cut.prepare(RankRequest("n", TASK, max_items=20), lambda: None)
+    serving = moving.cut.occasions.prepare(RankRequest("n", TASK, max_items=20), lambda: None)
     assert serving.candidates is not None
     ids = list(serving.snapshot.columns.ids)
     small = ids[min(set(range(COUNT)) - set(serving.candidates.tolist()))]
@@ -244,10 +244,10 @@ def test_what_was_written_since_is_a_candidate(moving: Both) -> None:
 def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
     """ExplainMiss names the choice as the gate, with the memory's rank among all; pinning admits it, and was tried."""
     request = RankRequest("n", TASK, max_items=20, dry_run=True)
-    serving = still.cut.prepare(request, lambda: None)
+    serving = still.cut.occasions.prepare(request, lambda: None)
     assert serving.candidates is not None
     row = min(set(range(COUNT)) - set(serving.candidates.tolist()))
-    occasion = still.cut.prepare(request, lambda: None, explaining=True)
+    occasion = still.cut.occasions.prepare(request, lambda: None, explaining=True)
     name = serving.snapshot.columns.ids[row]
     miss = explain_miss(
         occasion, name, None, lambda: None, lambda _: pytest.fail("no other time is asked for a choice")
@@ -262,7 +262,7 @@ def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
         serving.snapshot.columns.ids[int(serving.candidates[0])],
         None,
         lambda: None,
-        lambda time: still.cut.prepare(replace(request, as_of_time=time), lambda: None, explaining=True),
+        lambda time: still.cut.occasions.prepare(replace(request, as_of_time=time), lambda: None, explaining=True),
     )
     assert candidate.reason is not LeftOutReason.NOT_A_CANDIDATE
 
@@ -283,7 +283,7 @@ def test_a_reserve_is_drawn_from_new_candidates(moving: Both) -> None:
     version = moving.namespaces.get("n").score_version + 1
     moving.namespaces.apply(Change("n", version, uses=uses))
     moving.chooser.look()
-    occasion = moving.cut.prepare(RankRequest("n", TASK, max_items=20), lambda: None)
+    occasion = moving.cut.occasions.prepare(RankRequest("n", TASK, max_items=20), lambda: None)
     assert occasion.candidates is not None
     assert len(keys) - 1 in occasion.candidates.tolist()
 
