@@ -74,7 +74,10 @@ def evaluate(
     ndcg = compare(dataset, old_scores, new_scores, packets, settings, seed)
     if draws_of is None:
         return Evaluation(
-            ndcg, None, "INSUFFICIENT: the log has a shadow's scores and not its task fits; evaluate the model itself"
+            ndcg,
+            None,
+            "INSUFFICIENT: this log has the shadow's scores and not its task fits, by which slots are drawn; evaluate "
+            "the model itself on it (`models --get VERSION --out FOLDER`, then `evaluate FOLDER`)",
         )
     try:
         draws = reserved_draws(dataset, draws_of, packets)

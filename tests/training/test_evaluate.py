@@ -99,6 +99,7 @@ def test_a_shadow_is_evaluated_by_what_it_logged(place: Path) -> None:
     assert code == 0
     assert of_model["ndcg"] == answers[0]["ndcg"]
     assert of_model["off_policy"] == answers[0]["off_policy"]
+    assert evaluated(place / "model", place / "log.parquet")[1]["off_policy"] == answers[0]["off_policy"]
     by_version = evaluated(answers[0]["model"], place / "data")[1]
     assert by_version["ndcg"] == of_model["ndcg"]
 
@@ -203,12 +204,14 @@ def test_worse_is_said_to_be_worse(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
-    """Unknown names with the nearest; a preset with measures of its own; no shadow; no log."""
+    """Unknown names with the nearest; presets whose measures this log, or any, does not have; no shadow; no log."""
     write_log(tmp_path / "log.jsonl", log_of(make_dataset(TRUTH, sessions=3, seed=3)))
     code, found = evaluated("engin", tmp_path / "log.jsonl")
     assert (code, "Did you mean 'engine'" in found["error"]["message"]) == (ExitCode.USAGE, True)
     code, found = evaluated("smartctx", tmp_path / "log.jsonl")
-    assert (code, "in ways of its own" in found["error"]["message"]) == (ExitCode.USAGE, True)
+    assert (code, "name the store's folder" in found["error"]["message"]) == (ExitCode.USAGE, True)
+    code, found = evaluated("importance", tmp_path / "log.jsonl")
+    assert (code, "importance and frequency in a way of its own" in found["error"]["message"]) == (ExitCode.USAGE, True)
     code, found = evaluated("shadow", tmp_path / "log.jsonl")
     assert (code, "promote MODEL --role shadow" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
     code, found = evaluated("engine", tmp_path / "nowhere.jsonl")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ import numpy as np
 from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
-from sidecar.store.log_reading import read_stored_model
+from sidecar.store.log_reading import read_stored_model, read_texts
 from training.commands.progress import steps
 from training.commands.reading import finite, log_errors, log_options, read_model
 from training.dataset import Cutoffs, Dataset, build_dataset
@@ -23,6 +25,7 @@ from training.sources import database_of, read_source
 if TYPE_CHECKING:
     from training.evaluate import Evaluation
     from training.model import Model
+    from training.variants import Asked, Texts
 
 LOGGED, SHADOW = "logged", "shadow"
 """The scores that packets were served with, and those that a shadow logged beside them."""
@@ -71,16 +74,21 @@ def evaluate(
     logged. nDCG@K comes with a bootstrap over sessions; what would have been used of reserved slots is estimated five
     ways, with intervals clustered by session. Nothing is written.
     """
-    from training.evaluate import Shadows, as_scored_by
+    from sidecar.rpc.kept import task_of
+    from training.evaluate import Shadows
     from training.evaluate import evaluate as evaluated
+    from training.variants import Asked
 
     given = None if model == SHADOW else _scoring(model, source)
     other = None if against == LOGGED else _scoring(against, source)
-    shadows = Shadows()
+    shadows, asked = Shadows(), Asked(task_of)
     with steps() as advance, log_errors():
         rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
+        if has_variants := any(each is not None and each.common.variants for each in (given, other)):
+            rows = asked.passing(rows)
         dataset = build_dataset(rows, cutoffs)
-        advance("comparison", 0, 1)
+        texts = _texts(source, asked.keys) if has_variants else {}
+        measured = partial(_measured, dataset, asked, texts, partial(advance, "texts"))
         packets = np.ones(len(dataset.packets), bool)
         draws_of = given
         if given is None:
@@ -91,33 +99,76 @@ def evaluate(
                     ExitCode.NOT_FOUND,
                 )
             draws_of = _registered(shadows.version, source)
-        aged = dataset if draws_of is None else as_scored_by(dataset, draws_of)
+        aged, known = (dataset, packets) if draws_of is None else measured(draws_of)
         if given is not None:
             new_scores = given.served_scores(aged)
-        old_scores = dataset.score if other is None else other.served_scores(as_scored_by(dataset, other))
+        old_scores = dataset.score
+        if other is not None:
+            as_other, known_of_other = measured(other)
+            old_scores = other.served_scores(as_other)
+            known = known & known_of_other
+        without_texts = int((packets & ~known).sum())
+        packets = packets & known
+        advance("comparison", 0, 1)
         settings = GateSettings(top_k=top_k, bootstrap_rounds=rounds)
         found = evaluated(aged, new_scores, old_scores, packets, draws_of, settings, seed)
         advance("comparison", 1, 1)
     name = shadows.version if given is None else given.common.version
-    known = _known_before(model, dataset, packets)
+    on = Basis(dataset, packets, without_texts, _known_before(model, dataset, packets))
     if as_json:
-        screen.document(finite(_document(found, name, against, dataset, packets, top_k, known)))
+        screen.document(finite(_document(found, name, against, on, top_k)))
     else:
-        _show(found, name, against, top_k, known)
+        _show(found, name, against, on, top_k)
     if not found.sufficient:
         exit_with(ExitCode.GATED)
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an evaluation stands on: `packets` (p,) marks what it went by, `without_texts` counts the packets that it
+    could not, `before_the_model` the sessions that the model may have been fitted on."""
+
+    dataset: Dataset
+    packets: np.ndarray
+    without_texts: int
+    before_the_model: int
+
+
 def _scoring(name: str, source: Path) -> Model:
-    """A model that logged features can be scored by. Raises Failure."""
+    """A model that logged packets can be scored by. Raises Failure."""
+    from training.variants import unmeasurable
+
     found = read_model(name, source)
-    if found.common.variants:
+    if missing := unmeasurable(found.common.variants):
         raise Failure(
-            f"{name!r} measures features in ways of its own, which the log does not have: have it score requests "
-            "(`rank --weights`) and compare those",
+            f"{name!r} measures {' and '.join(missing)} in a way of its own, from what no log has (marks, and counts "
+            "of the whole namespace at that moment): have it score requests (`rank --weights`) and compare those",
+            ExitCode.USAGE,
+        )
+    if found.common.variants and database_of(source) is None:
+        raise Failure(
+            f"{name!r} measures features in ways of its own, from the texts of tasks and memories, which only a store "
+            "has: name the store's folder in the place of this log",
             ExitCode.USAGE,
         )
     return found
+
+
+def _texts(source: Path, keys: set[int]) -> Texts:
+    database = database_of(source)
+    return {} if database is None else read_texts(database, keys)
+
+
+def _measured(
+    dataset: Dataset, asked: Asked, texts: Texts, progress: Callable[[int, int], None], model: Model
+) -> tuple[Dataset, np.ndarray]:
+    """The data set as the model would have measured it, and the packets of which that is known, (p,)."""
+    from training.evaluate import as_scored_by
+
+    aged = as_scored_by(dataset, model)
+    if not model.common.variants:
+        return aged, np.ones(len(dataset.packets), bool)
+    return asked.measured(aged, model.common.variants, texts, progress)
 
 
 def _registered(version: str, source: Path) -> Model | None:
@@ -146,17 +197,16 @@ def _known_before(model: str, dataset: Dataset, packets: np.ndarray) -> int:
     return int((starts < end).sum())
 
 
-def _document(
-    found: Evaluation, name: str, against: str, dataset: Dataset, packets: np.ndarray, top_k: int, known: int
-) -> dict[str, Any]:
+def _document(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> dict[str, Any]:
     apart = found.ndcg.difference
     off_policy = found.off_policy
     return {
         "model": name,
         "against": against,
-        "packets": int(packets.sum()),
-        "reported_packets": int(dataset.packets.reported[packets].sum()),
-        "sessions_before_the_model": known,
+        "packets": int(on.packets.sum()),
+        "reported_packets": int(on.dataset.packets.reported[on.packets].sum()),
+        "packets_without_texts": on.without_texts,
+        "sessions_before_the_model": on.before_the_model,
         "verdict": found.verdict,
         "words": found.words,
         "ndcg": {
@@ -186,15 +236,22 @@ def _document(
     }
 
 
-def _show(found: Evaluation, name: str, against: str, top_k: int, known: int) -> None:
+def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> None:
     apart = found.ndcg.difference
     click.echo(
         f"{screen.visible(name)} against {screen.visible(against)}, {apart.sessions} sessions: nDCG@{top_k} "
         f"{found.ndcg.new:.4f} against {found.ndcg.old:.4f}, {apart.mean:+.4f} [{apart.low:+.4f}, {apart.high:+.4f}]"
     )
     click.echo(f"{found.words}.")
-    if known:
-        click.echo(f"{known} of the sessions began before this model's data ended: --from leaves them out.")
+    if on.without_texts:
+        click.echo(
+            f"{screen.counted(on.without_texts, 'packet')} left out: a memory in each was written or deleted since, or "
+            "came with the request, and the text that was scored is not there."
+        )
+    if on.before_the_model:
+        click.echo(
+            f"{on.before_the_model} of the sessions began before this model's data ended: --from leaves them out."
+        )
     click.echo()
     off_policy = found.off_policy
     if off_policy is None:

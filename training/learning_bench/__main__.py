@@ -91,7 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     for name, part in parts.items():
         if not given.only or name in given.only:
-            rows += part()
+            came = part()
+            for each in came:
+                say(f"{each.name}: {each.value:.4g} {each.unit} (goal {each.goal or 'none'})")
+            rows += came
     print(table(rows))
     BUILD.mkdir(exist_ok=True)
     (BUILD / "learning.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
