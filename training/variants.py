@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sidecar.domain import Floats, Memory, Micros, Packet
 from sidecar.features import BY_NAME, FEATURE_NAMES, RAW_NAMES, View
 from sidecar.ranking.long_task import both_ends, is_too_long
-from sidecar.ranking.ranker import says_something
+from sidecar.ranking.occasion import says_something
 from sidecar.retrieval.snapshot import snapshot_of
 from sidecar.store.log import LogRow
 from training.dataset import Dataset
