@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -40,6 +41,7 @@ from sidecar.retrieval.hashing import Hasher
 from sidecar.retrieval.keeper import Keeper
 from sidecar.retrieval.kept_indexes import KeptIndexes
 from sidecar.retrieval.namespaces import Namespaces
+from sidecar.retrieval.patterns import compile_all
 from sidecar.retrieval.sources import Stored
 from sidecar.rpc.admin_service import AdminService, ServerFacts
 from sidecar.rpc.memory_service import MemoryService
@@ -201,6 +203,7 @@ class Sidecar:
                     facts.embedder,
                 )
             )
+            threading.Thread(target=compile_all, name="patterns", daemon=True).start()
             if self._http is not None:
                 self._http.set_ready()
             # The address goes last, so that no second server finds the store still open.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sidecar.retrieval.handles import find_handles
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import STOP_WORDS, UNSPACED, fold, normalize
 
 ALONE = 0.5
@@ -56,31 +57,31 @@ class Clue:
     strength: float
 
 
-_SPACES = re.compile(r"\s+")
-_CODE = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?:[-./:_#][A-Za-z0-9]+)*(?![A-Za-z0-9_])")
-_MEASURED = re.compile(r"\d+(?:st|nd|rd|th|[a-z]{1,3})", re.IGNORECASE)
-_TIME = re.compile(r"(?<![\d:.])(\d{1,2})(?:[:.]| ?h ?)(\d{2})(?![\d:])(?: (?:uhr|am|pm))?", re.IGNORECASE)
-_CLOCK = re.compile(r"\d{1,2}:\d{2}")
-_DATE_LIKE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
-_DAY = re.compile(r"(?:-|\d{4})-\d\d-\d\d")
-_COMPOUND = re.compile(r"(?<![\w-])[A-Za-z]+(?:-[A-Za-z]+)+(?![\w-])")
-_GROUPED = re.compile(r"(?<![\w+])\+?[A-Z0-9]{2,4}(?: [A-Z0-9]{2,4}){2,8}(?!\w)")
-_FIGURE = re.compile(r"(?<![\w.,:-])\d+(?:[.,]\d+)*(?![\w]|[.,:-]\d)")
+_SPACES = late(r"\s+")
+_CODE = late(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?:[-./:_#][A-Za-z0-9]+)*(?![A-Za-z0-9_])")
+_MEASURED = late(r"\d+(?:st|nd|rd|th|[a-z]{1,3})", re.IGNORECASE)
+_TIME = late(r"(?<![\d:.])(\d{1,2})(?:[:.]| ?h ?)(\d{2})(?![\d:])(?: (?:uhr|am|pm))?", re.IGNORECASE)
+_CLOCK = late(r"\d{1,2}:\d{2}")
+_DATE_LIKE = late(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+_DAY = late(r"(?:-|\d{4})-\d\d-\d\d")
+_COMPOUND = late(r"(?<![\w-])[A-Za-z]+(?:-[A-Za-z]+)+(?![\w-])")
+_GROUPED = late(r"(?<![\w+])\+?[A-Z0-9]{2,4}(?: [A-Z0-9]{2,4}){2,8}(?!\w)")
+_FIGURE = late(r"(?<![\w.,:-])\d+(?:[.,]\d+)*(?![\w]|[.,:-]\d)")
 _NEAR = 24
-_BEFORE = re.compile(r"([^\W\d_]{2,})\s*$")
-_AFTER = re.compile(r"\s*([^\W\d_]{2,}|[%€$£°])")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_TITLE = re.compile("《([^》\n]{2,40})》|〈([^〉\n]{2,40})〉")
-_QUOTED = re.compile(r"(?<!\w)'[^'\n]{2,80}'(?!\w)|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|`[^`\n]{2,80}`")
-_KATAKANA = re.compile("[\u30a1-\u30fa\u30fc]{4,}")
-_WORD = re.compile(r"[^\W_]+")
-_SENTENCE_END = re.compile(r"(?:[.!?:;…]|\n|^|[\"“„«(])\s*$")
+_BEFORE = late(r"([^\W\d_]{2,})\s*$")
+_AFTER = late(r"\s*([^\W\d_]{2,}|[%€$£°])")
+_YEAR = late(r"(?:19|20)\d\d")
+_TITLE = late("《([^》\n]{2,40})》|〈([^〉\n]{2,40})〉")
+_QUOTED = late(r"(?<!\w)'[^'\n]{2,80}'(?!\w)|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|`[^`\n]{2,80}`")
+_KATAKANA = late("[\u30a1-\u30fa\u30fc]{4,}")
+_WORD = late(r"[^\W_]+")
+_SENTENCE_END = late(r"(?:[.!?:;…]|\n|^|[\"“„«(])\s*$")
 _PARTICLES = "de|del|della|da|do|di|du|la|le|von|van|vom|der|für|of|the|and|y|&|al|bin"
 _CASED = r"[^\W\d_a-zß-öø-ÿа-яёіїєґα-ω][^\W_]*"
-_NAME = re.compile(rf"{_CASED}(?:(?:[ ]|[ ](?:{_PARTICLES})[ ]){_CASED})*")
+_NAME = late(rf"{_CASED}(?:(?:[ ]|[ ](?:{_PARTICLES})[ ]){_CASED})*")
 _HONORIFICS = "Herrn?|Frau|Firma|Dr|Prof|Mr|Mrs|Ms|Madame|Monsieur|Mme|Señora?|Sra?|Signora?|Pani?|пані|пан"
-_HONORIFIC = re.compile(rf"\b(?:{_HONORIFICS})\b\.? ({_CASED}(?: {_CASED})*)")
-_UNSPACED = re.compile(UNSPACED)
+_HONORIFIC = late(rf"\b(?:{_HONORIFICS})\b\.? ({_CASED}(?: {_CASED})*)")
+_UNSPACED = late(UNSPACED)
 _CALENDAR = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
     sundays january february march april may june july august september october november december montag dienstag

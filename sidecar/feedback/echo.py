@@ -6,10 +6,10 @@ one. Shorter runs are how people speak of the same thing, and how a fact is give
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import groupby
 
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 LONG_RUN = 12
@@ -20,8 +20,8 @@ SHINGLE = 5
 UNSPACED_PER_WORD = 2
 """Characters of a script without spaces that weigh as much as a word."""
 
-_UNSPACED = re.compile(UNSPACED)
-_TOKEN = re.compile(rf"{WORD}|{UNSPACED}")
+_UNSPACED = late(UNSPACED)
+_TOKEN = late(rf"{WORD}|{UNSPACED}")
 
 
 def is_unspaced(character: str) -> bool:

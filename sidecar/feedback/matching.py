@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from sidecar.feedback import echo
 from sidecar.feedback.clues import ALONE, Clue, compact, find_clues, number_value, pairs, squeezed, times
 from sidecar.retrieval.handles import find_handles
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import fold, tokenize
 
 PRIOR = (8.0, 2.0)
@@ -30,9 +31,9 @@ COMMON_COUNT = 2
 """A clue is too common if more memories of a namespace bear it than COMMON_COUNT, and than this share of all."""
 
 _BEYOND_LATIN = 0x250
-_FIGURE = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w|[.,]\d)")
-_WORD = re.compile(r"[^\W_]+")
-_SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.](?=\S)[^.!?\n。！？]*)*")
+_FIGURE = late(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w|[.,]\d)")
+_WORD = late(r"[^\W_]+")
+_SENTENCE = late(r"[^.!?\n。！？]+(?:[.](?=\S)[^.!?\n。！？]*)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ The caller may say subject, attribute and value in the metadata, which is exact.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from sidecar.domain import Memory
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 PiecesOf = Callable[[str], list[str]]
@@ -29,8 +29,8 @@ FEWEST_SHARED = 2
 HAPPENED = frozenset(("episodic", "attempt", "debugging", "failure", "working"))
 """Kinds of memories of which two may both be true, whatever they say."""
 
-_PIECES = re.compile(rf"(?:{WORD})(?:[.:/@-](?:{WORD}))*|{UNSPACED}|[=:]")
-_UNSPACED = re.compile(UNSPACED)
+_PIECES = late(rf"(?:{WORD})(?:[.:/@-](?:{WORD}))*|{UNSPACED}|[=:]")
+_UNSPACED = late(UNSPACED)
 # What something is: after one of these only one thing can stand.
 _STATES = frozenset(
     """is are was were = uses use using named called prefers prefer costs equals becomes defaults

@@ -16,6 +16,7 @@ from sidecar.importance.language import Words, count_markers, read_words
 from sidecar.importance.marks import CHATTER, EMPHASIS, LIMIT, PASSING, STAKE
 from sidecar.importance.words import ACTION, HEDGE, IMPERATIVES, LINK, PREFERENCE, SMALL_TALK, STATE
 from sidecar.retrieval.handles import Handle, find_handles
+from sidecar.retrieval.patterns import late
 
 PARTS: Mapping[str, float] = {
     "semantic_density": 0.20,
@@ -61,24 +62,24 @@ REFERENCE_KEYS = frozenset(
 DECISION_KEYS = ("decision_type", "decisionType", "decision-type")
 
 # A word with a capital after a word without sentence's end between; and words that are names wherever they stand.
-_NAME = re.compile(r"(?<=[a-z0-9,;:)] )[A-ZÀ-ÖØ-ÞА-ЯЁΑ-Ω][\w'’-]+")
-_TWO_CAPITALS = re.compile(r"(?<!\w)[A-ZÀ-ÞА-ЯЁ][\w'’-]+ (?:[a-z]{2,3} )?[A-ZÀ-ÞА-ЯЁ][\w'’-]+")
-_ACRONYM = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,9}s?|[A-Z]?[a-z]+[A-Z]\w*|[A-Za-z]+\d\w*)(?!\w)")
-_SPEAKER = re.compile(r"([^:\n]{1,40}):\s")
-_LATIN_IN_OTHERS = re.compile(r"[A-Za-z][A-Za-z0-9.+#-]+")
-_KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
-_ENTITY_ENDINGS = re.compile(
+_NAME = late(r"(?<=[a-z0-9,;:)] )[A-ZÀ-ÖØ-ÞА-ЯЁΑ-Ω][\w'’-]+")
+_TWO_CAPITALS = late(r"(?<!\w)[A-ZÀ-ÞА-ЯЁ][\w'’-]+ (?:[a-z]{2,3} )?[A-ZÀ-ÞА-ЯЁ][\w'’-]+")
+_ACRONYM = late(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,9}s?|[A-Z]?[a-z]+[A-Z]\w*|[A-Za-z]+\d\w*)(?!\w)")
+_SPEAKER = late(r"([^:\n]{1,40}):\s")
+_LATIN_IN_OTHERS = late(r"[A-Za-z][A-Za-z0-9.+#-]+")
+_KATAKANA = late(r"[\u30a1-\u30fa\u30fc]{3,}")
+_ENTITY_ENDINGS = late(
     r"\w{1,6}(?:公司|银行|銀行|大学|大學|医院|醫院|机场|機場|会社|病院|空港|さん|氏|市|省|県|区|區|駅|站|路)"
     r"|[가-힣]{1,6}(?:씨|님|시|구|동|대학교|회사|병원|공항|역)(?![가-힣])"
     r"|(?:บริษัท|โรงพยาบาล|มหาวิทยาลัย|ธนาคาร|คุณ|เมือง|จังหวัด)[\u0e01-\u0e4e]{2,12}"
     r"|(?:شركة|بنك|جامعة|مستشفى|مدينة|مطار|السيد|الدكتور)\s+\w+|《[^》]+》|「[^」]+」|『[^』]+』"
 )
-_DIGITS = re.compile(r"\d[\d.,:/-]*")
-_COMMAND = re.compile(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
-_SENTENCE = re.compile(r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first)\s+|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
-_WIKILINK = re.compile(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
-_SHOUT = re.compile(r"[!\uff01]{2,}|[!\uff01][^!\uff01]*[!\uff01]")
-_DEFINITION = re.compile(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
+_DIGITS = late(r"\d[\d.,:/-]*")
+_COMMAND = late(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
+_SENTENCE = late(r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first)\s+|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
+_WIKILINK = late(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
+_SHOUT = late(r"[!\uff01]{2,}|[!\uff01][^!\uff01]*[!\uff01]")
+_DEFINITION = late(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
 
 
 @dataclass(frozen=True, slots=True)

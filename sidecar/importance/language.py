@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sidecar.importance.words import FUNCTION_WORDS, HAN_FUNCTION, THAI_FUNCTION, WITHOUT_EDGES
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import STOP_WORDS
 
 ENGLISH = "en"
-_LINE_END = re.compile(r"\s*\n\s*")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_LINE_END = late(r"\s*\n\s*")
+_WORD = late(r"[^\W_]+(?:['’][^\W_]+)?")
 _BY_LANGUAGE = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
 _LATIN = ("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "tr", "vi", "id")
 _LETTERS: Mapping[str, frozenset[str]] = {
@@ -43,16 +44,16 @@ _SCRIPTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("devanagari", r"[\u0900-\u097f]", ("hi",)),
     ("greek", r"[\u0370-\u03ff]", ("el",)),
 )
-_COUNTED = tuple((name, re.compile(pattern), languages) for name, pattern, languages in _SCRIPTS)
+_COUNTED = tuple((name, late(pattern), languages) for name, pattern, languages in _SCRIPTS)
 LONGEST_READ = 4_000
 """Characters from which a language is told; more would say the same."""
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA_WORD = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
-_HIRAGANA = re.compile(r"[\u3041-\u309f]")
-_THAI = re.compile(r"[\u0e01-\u0e2e]")
-_THAI_FUNCTION = re.compile("|".join(sorted(THAI_FUNCTION, key=len, reverse=True)))
-_LATIN_WORD = re.compile(r"[A-Za-z0-9][\w'’.-]*")
+_HAN = late(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA_WORD = late(r"[\u30a1-\u30fa\u30fc]{2,}")
+_HIRAGANA = late(r"[\u3041-\u309f]")
+_THAI = late(r"[\u0e01-\u0e2e]")
+_THAI_FUNCTION = late("|".join(sorted(THAI_FUNCTION, key=len, reverse=True)))
+_LATIN_WORD = late(r"[A-Za-z0-9][\w'’.-]*")
 CONSONANTS_A_WORD = 3.0
 """Thai consonants to a word, about."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import calendar
 import datetime
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import DAY, Floats
 from sidecar.retrieval.handles import MONTHS, find_dates
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import normalize
 
 BEFORE = 4.0
@@ -24,13 +24,13 @@ Span = tuple[int, int]
 """First and last day, counted from 1970."""
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_ISO_MONTH = re.compile(r"(?<![\w-])((?:19|20)\d\d)-(\d\d)(?![\w-])|((?:19|20)\d\d)[年년]\s?(\d{1,2})[月월](?!\s?\d)")
-_YEAR = re.compile(
+_ISO_MONTH = late(r"(?<![\w-])((?:19|20)\d\d)-(\d\d)(?![\w-])|((?:19|20)\d\d)[年년]\s?(\d{1,2})[月월](?!\s?\d)")
+_YEAR = late(
     r"(?<![\w.,$€£#/:-])((?:19|20)\d\d)(?![\w%/:-]|[.,]\d)(?!\s?[年년]\s?\d)|(?<!\d)((?:19|20)\d\d)[年년](?!\s?\d)"
 )
 # A month alone must have its capital; short forms and "May" are words and names as well, and need a hint.
-_MONTH = re.compile(r"\b(" + "|".join(name.title() for name in MONTHS if len(name) > 4 and name != "sept") + r")\b")
-_HINTED = re.compile(
+_MONTH = late(r"\b(" + "|".join(name.title() for name in MONTHS if len(name) > 4 and name != "sept") + r")\b")
+_HINTED = late(
     r"\b(?:in|of|since|until|till|by|during|from|to|before|after|early|late|mid|last|this|next)\s"
     r"(" + "|".join(name.title() for name in MONTHS) + r")\b"
 )

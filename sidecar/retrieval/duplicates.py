@@ -11,7 +11,6 @@ least one trigram that only one of the texts has.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Collection, Hashable, Sequence
@@ -21,6 +20,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 THRESHOLD = 0.7
@@ -45,7 +45,7 @@ _COMPARED = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl
 """Categories of the characters that say something: letters, their marks, numbers, and pictures."""
 _TATWEEL = "\u0640"
 # In scripts without spaces every character is a word of its own; signs that code and formulas turn on are words, too.
-_PIECES = re.compile(rf"(?P<unspaced>{UNSPACED})|{WORD}|[+*/<>=!#%&|^~@$-]")
+_PIECES = late(rf"(?P<unspaced>{UNSPACED})|{WORD}|[+*/<>=!#%&|^~@$-]")
 _NEGATING_WORDS = frozenset(
     (
         "not no never none nothing without cannot nor nicht kein keine keinen keiner nie ohne ne pas jamais sans ni "
@@ -53,10 +53,10 @@ _NEGATING_WORDS = frozenset(
         "не нет никогда без لا لم لن ليس ليست غير بدون לא אין नहीं मत"
     ).split()
 )
-_CONTRACTED_NOT = re.compile("n['’]t(?!\\w)")
+_CONTRACTED_NOT = late("n['’]t(?!\\w)")
 # Of scripts without spaces, and of Korean, whose negations stand inside a word.
-_NEGATING_PARTS = re.compile("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
-_NUMBERED = re.compile(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
+_NEGATING_PARTS = late("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
+_NUMBERED = late(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
 
 
 class _Kept(dict[int, str | None]):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 LONGEST_HANDLE = 512
@@ -24,38 +25,32 @@ class Handle(NamedTuple):
 
 
 # A stretch without white space, from a word on, with the signs that may lead and join a path, a symbol or a number.
-_STRETCH = re.compile(
-    rf"(?:\.{{0,2}}/|~/|#|--?|\.)?+{WORD}(?:[-./\\:@#&=~%?$+!,_]{{1,3}}+{WORD})*+(?:\(\))?+|{UNSPACED}"
-)
-_QUOTED = re.compile(
+_STRETCH = late(rf"(?:\.{{0,2}}/|~/|#|--?|\.)?+{WORD}(?:[-./\\:@#&=~%?$+!,_]{{1,3}}+{WORD})*+(?:\(\))?+|{UNSPACED}")
+_QUOTED = late(
     r"\"([^\"\n]{2,80}+)\"|`([^`\n]{2,80}+)`|“([^”\n]{2,80}+)”|«([^»\n]{2,80}+)»|「([^」\n]{2,80}+)」|『([^』\n]{2,80}+)』"
     r"|(?<!\w)'([^'\n]{2,80}+)'(?!\w)|‘([^’\n]{2,80}+)’(?!\w)"
 )
 
 # Cheap signs that a search is worth its while.
-_QUOTE_SIGN = re.compile("[\"`“«「『'‘]")
-_DIGIT = re.compile(r"\d")
-_FOUR_DIGITS = re.compile(r"\d{4}")
+_QUOTE_SIGN = late("[\"`“«「『'‘]")
+_DIGIT = late(r"\d")
+_FOUR_DIGITS = late(r"\d{4}")
 
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:www\.)?(.+)", re.IGNORECASE)
-_EMAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
-_TICKET = re.compile(r"[a-z][a-z0-9]{1,9}-\d{1,9}", re.IGNORECASE)
-_NUMBERED = re.compile(r"#\d{1,9}")
-_VERSION = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){2,3})(?:[-+]?[a-z][\w.-]*)?|v(\d{1,9}(?:\.\d{1,9})?)", re.IGNORECASE)
-_SIGNED_VERSION = re.compile(r"v?(\d[\w.+-]*)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_MEASURED = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)[a-z]{1,4}|(\d+(?:,\d{3})*(?:\.\d+)?)%", re.IGNORECASE)
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_CODE = re.compile(
-    r"(?=.*\d.*\d)(?=.*[a-z].*[a-z])[a-z0-9]{6,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
-)
-_CAMEL = re.compile(
-    r"[^\W\d_]*[a-z][A-Z][a-zA-Z0-9]*|[A-Z]{2,}[a-z][a-zA-Z]*[A-Z][a-zA-Z0-9]*|[A-Z]+[a-z]+[A-Z][A-Za-z0-9]*"
-)
-_SNAKE = re.compile(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__\w+__")
-_FLAG = re.compile(r"--[a-z][\w-]+", re.IGNORECASE)
-_DOTTED = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)+")
-_FILE = re.compile(
+_URL = late(r"[a-z][a-z0-9+.-]*://(?:www\.)?(.+)", re.IGNORECASE)
+_EMAIL = late(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
+_TICKET = late(r"[a-z][a-z0-9]{1,9}-\d{1,9}", re.IGNORECASE)
+_NUMBERED = late(r"#\d{1,9}")
+_VERSION = late(r"v?(\d{1,9}(?:\.\d{1,9}){2,3})(?:[-+]?[a-z][\w.-]*)?|v(\d{1,9}(?:\.\d{1,9})?)", re.IGNORECASE)
+_SIGNED_VERSION = late(r"v?(\d[\w.+-]*)", re.IGNORECASE)
+_NUMBER = late(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_MEASURED = late(r"(\d+(?:,\d{3})*(?:\.\d+)?)[a-z]{1,4}|(\d+(?:,\d{3})*(?:\.\d+)?)%", re.IGNORECASE)
+_YEAR = late(r"(?:19|20)\d\d")
+_CODE = late(r"(?=.*\d.*\d)(?=.*[a-z].*[a-z])[a-z0-9]{6,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_CAMEL = late(r"[^\W\d_]*[a-z][A-Z][a-zA-Z0-9]*|[A-Z]{2,}[a-z][a-zA-Z]*[A-Z][a-zA-Z0-9]*|[A-Z]+[a-z]+[A-Z][A-Za-z0-9]*")
+_SNAKE = late(r"_*[^\W_]+(?:_+[^\W_]+)+_*|__\w+__")
+_FLAG = late(r"--[a-z][\w-]+", re.IGNORECASE)
+_DOTTED = late(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)+")
+_FILE = late(
     r"[\w.+-]*\w\.(?:py|pyi|js|mjs|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|pl|sh|bash|ps1|sql|md|rst|"
     r"txt|log|csv|tsv|json|jsonl|ya?ml|toml|ini|cfg|conf|env|lock|xml|html?|css|scss|vue|proto|ipynb|pdf|docx?|xlsx?|pptx?|"
     r"png|jpe?g|gif|svg|zip|tar|gz|db|sqlite3?|parquet|pem|key|service|dockerfile|tf)",
@@ -85,11 +80,11 @@ MONTHS = {
 }
 _SHORT_MONTHS = tuple(name for name in MONTHS if len(name) == 3)
 _MONTH = "(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
-_NUMERIC_DATE = re.compile(
+_NUMERIC_DATE = late(
     r"(?<![\w.-])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=T\d|[^\w]|$)|(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w)"
     r"|(\d{1,2})/(\d{1,2})/(\d{4})(?!\w))|(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]"
 )
-_WRITTEN_DATE = re.compile(
+_WRITTEN_DATE = late(
     rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s{{1,3}}{_MONTH}(?:,?\s{{1,3}}(\d{{4}})\b)?"
     rf"|{_MONTH}\s{{1,3}}(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s{{1,3}}(\d{{4}})\b)?"
     rf"|{_MONTH}(?:,|\s{{1,3}}of)?\s{{1,3}}(\d{{4}})\b)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -20,6 +19,7 @@ from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.hashing import PLAIN
 from sidecar.retrieval.lexical import inverse_document_frequency
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.rows import hidden, without_cycles
 from sidecar.retrieval.sources import Held, Source
 from sidecar.retrieval.static import StaticEmbedder
@@ -34,7 +34,7 @@ FEWEST_WORDS = 3_000
 """Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
 MOST_OUTLINES = 16_384
 """Outlines that are kept by row in one namespace."""
-_WORD = re.compile(r"[^\W_]+")
+_WORD = late(r"[^\W_]+")
 BYTES_A_ROW = 200
 """An id, and a share of what is kept between tasks."""
 _NO_COSINES = np.empty(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from sidecar.features.view import Kept, Words
 from sidecar.retrieval.lexical import InvertedIndex
+from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
 Mask = NDArray[np.bool_]
@@ -27,9 +27,9 @@ LONGEST_NAME = 5
 LONGEST_RUN = 8
 """Characters of a name in a script without spaces."""
 
-_PREFIX = re.compile(r"([^:\n]{1,40}):\s")
-_WORD = re.compile(WORD)
-_NAME_WORD = re.compile(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
+_PREFIX = late(r"([^:\n]{1,40}):\s")
+_WORD = late(WORD)
+_NAME_WORD = late(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
 
 
 class _Word(NamedTuple):

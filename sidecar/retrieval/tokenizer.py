@@ -18,6 +18,7 @@ from typing import NamedTuple
 import Stemmer
 
 from sidecar.features.view import TaskWord
+from sidecar.retrieval.patterns import MARKS, late
 
 LONGEST_TERM = 256
 """Characters. A longer identifier gives only its parts."""
@@ -46,48 +47,35 @@ _CLUSTERED = (
     "\u17e0-\u17e9\uaa60-\uaa7f"
 )
 # What closes a Korean question, and the particles that close a noun; longer ones first where one ends in another.
-_KOREAN_QUESTION = re.compile(
+_KOREAN_QUESTION = late(
     "(?:인가요|인가|입니까|이었나요|였나요|했나요|하나요|되나요|됐나요|되었나요|있나요|있는가|었나요|나요|는가|은가|습니까|까요|할까|일까|인지|이야|이니)$"
 )
-_KOREAN_PARTICLE = re.compile(
+_KOREAN_PARTICLE = late(
     "(?:에서는|에게서|으로는|이라는|라는|이란|에서|에게|으로|로서|까지|부터|에는|에도|와의|과의|들의|들은|들이|은|는|이|가|을|를|의|에|로|와|과|도|만)$"
 )
-_SYLLABLES = re.compile("[가-힣]+")
+_SYLLABLES = late("[가-힣]+")
 _EMOJI = "\u2600-\u27bf\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # without the skin tones
 
 
-def _marks() -> str:
-    """Character ranges of all combining marks below plane 2, for a regular expression's class."""
-    ranges: list[list[int]] = []
-    for code in range(0x300, 0x20000):
-        if unicodedata.category(chr(code))[0] == "M":
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
-
-
-_MARKS = _marks()
 # Possessive throughout: no text makes the search go back.
 _JOINER = r"(?:://|:\\|::|->|--|[-‐./\\:@'’#+&=~%?$]|(?<=\d),(?=\d{3}(?!\d)))"
-_LETTERS = rf"(?:[^\W{_PAIRED}{_CLUSTERED}]|[{_MARKS}])"
+_LETTERS = rf"(?:[^\W{_PAIRED}{_CLUSTERED}]|[{MARKS}])"
 WORD = rf"[^\W{_PAIRED}{_CLUSTERED}]{_LETTERS}*+"
 """Source of a regular expression for an unbroken word of a script with spaces, digits and underscores included."""
 UNSPACED = rf"[{_PAIRED}]++|[{_CLUSTERED}]++"
 """Source of a regular expression for a run that is written without spaces."""
-_CHUNK = re.compile(rf"{WORD}(?:{_JOINER}{WORD})*+|{UNSPACED}|[{_EMOJI}]")
-_ASCII_CHUNK = re.compile(rf"[A-Za-z0-9_]++(?:{_JOINER}[A-Za-z0-9_]++)*+")
-_STARTS_PAIRED = re.compile(f"[{_PAIRED}]")
-_STARTS_CLUSTERED = re.compile(f"[{_CLUSTERED}]")
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
-_CLUSTER = re.compile(rf".[{_MARKS}]*+", re.DOTALL)
+_CHUNK = late(rf"{WORD}(?:{_JOINER}{WORD})*+|{UNSPACED}|[{_EMOJI}]")
+_ASCII_CHUNK = late(rf"[A-Za-z0-9_]++(?:{_JOINER}[A-Za-z0-9_]++)*+")
+_STARTS_PAIRED = late(f"[{_PAIRED}]")
+_STARTS_CLUSTERED = late(f"[{_CLUSTERED}]")
+_HAN_CHARACTER = late(f"[{_HAN}]")
+_CLUSTER = late(rf".[{MARKS}]*+", re.DOTALL)
 # From the outermost joint inwards, so that `svc/auth-gw/rotate.py` also gives `auth-gw` and `rotate.py`.
-_JOINTS = tuple(map(re.compile, (r"(?:://|:\\|::|->|[/\\:@#+&=~%?$])", r"\.", r"--|[-‐]", r"_+")))
+_JOINTS = tuple(map(late, (r"(?:://|:\\|::|->|[/\\:@#+&=~%?$])", r"\.", r"--|[-‐]", r"_+")))
 # rotateApiKey -> rotate, Api, Key; HTTPServer2 -> HTTP, Server, 2.
-_CASED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
-_APOSTROPHE = re.compile("['’]")
+_CASED = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
+_PLURAL_ACRONYM = late(r"[A-Z]{2,}s")
+_APOSTROPHE = late("['’]")
 
 # Invisible characters: a zero-width space parts words, the others stand inside them.
 _INVISIBLE = {0x200B: " "} | dict.fromkeys(
@@ -99,7 +87,7 @@ _FOLDED = {ord(a): b for a, b in zip("øłđðıħŧ", "olddiht", strict=True)} 
     ord("þ"): "th",
 }
 # Marks that writers leave out at will: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowel signs.
-_OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
+_OPTIONAL_MARKS = late("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
 
 
 class _Stemmer(threading.local):

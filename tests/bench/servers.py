@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 from memoryranker.client import Client
 from memoryranker.v1 import ranker_pb2
 
@@ -31,16 +34,35 @@ def short_folder() -> Iterator[Path]:
 def server(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """`memory-ranker serve` over `folder`; yields its address once it is ready."""
     listen = f"unix:{folder}/s.sock"
-    environment = {**os.environ, "HOME": str(folder)}
+    environment = {**_as_installed(), "HOME": str(folder)}
     command = [sys.executable, "-m", "sidecar.cli", "serve", "--listen", listen, "--data", str(folder / "data"), *flags]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with Client(listen, timeout=120, wait_for_ready=True) as client:
-            client.status()
+        _wait_until_serving(listen, process)
         yield listen, process
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def _as_installed() -> dict[str, str]:
+    """The environment, in which Python keeps what it compiled: an installed program was compiled when it came."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def _wait_until_serving(listen: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    """Looks every few milliseconds: what a client pauses between two tries would be most of a short start."""
+    end = time.monotonic() + seconds
+    path = listen.removeprefix("unix:")
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(OSError):
+            probe.connect(path)
+            break
+        time.sleep(0.005)
+    with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        for answer in HealthStub(channel).Watch(HealthCheckRequest(), timeout=max(0.0, end - time.monotonic())):
+            if answer.status == HealthCheckResponse.SERVING:
+                return
 
 
 class Started:
@@ -125,5 +147,5 @@ def seconds_of_bare_imports() -> float:
     """How long a process takes that only imports what the server needs."""
     code = "import numpy, grpc, faiss, wordllama, google.protobuf, grpc_health.v1.health, Stemmer, click, rich"
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run([sys.executable, "-c", code], check=True, env={**_as_installed(), "OMP_NUM_THREADS": "1"})
     return time.perf_counter() - start
