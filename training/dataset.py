@@ -7,29 +7,32 @@ than once. Merging is the store's own (`sidecar.store.merge`); what a channel is
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import Floats, Micros, Packet, PacketItem, PoolItem, ReportState, Segment
-from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
+from sidecar.domain import Floats, Micros, Packet, ReportState
+from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
 from sidecar.store.log import LoggedReport, LogRow
-from sidecar.store.packets import session_key
+from sidecar.weights import PRESETS
+from training import gathering
+from training.gathering import Held, Numbers, hold
 from training.labels import PacketWords, Trust, WordsOfPackets
 from training.use_free import values_without_use
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
-SEGMENTS = (Segment.RANKED, Segment.RESERVED, Segment.PINNED)
+SEGMENTS = gathering.SEGMENTS
 """What `segment` indexes."""
 STATES = (ReportState.OPEN, ReportState.REPORTED, ReportState.UNREPORTED, ReportState.LATE)
 """What `state` indexes."""
+OWN_MEASURES = frozenset(name for name, preset in PRESETS.items() if preset.variants)
+"""Presets that repeat a note with its own transforms: under the same names, their packets log other numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,81 +140,24 @@ class Dataset:
     """As given, or as the log's last moment where no bound was given."""
     other_schemas: Mapping[str, int] = field(default_factory=dict)
     """Packets of the window whose features are of another schema, and which are left out, by its hash."""
+    own_measures: Mapping[str, int] = field(default_factory=dict)
+    """Packets of the window that a preset with measures of its own served, and which are left out, by its name."""
 
     def __len__(self) -> int:
         return len(self.packet)
-
-
-@dataclass(slots=True)
-class _Held:
-    """A packet while rows still come: only what the data set keeps of it."""
-
-    packet_id: str
-    namespace: str
-    session: tuple[str, str]
-    agent: str
-    surface: str
-    model_version: str
-    exploration_policy: str
-    create_time: Micros
-    pool_size: int
-    reserved_slots: int
-    budgets: tuple[float, float, float]
-    memory_ids: tuple[str, ...]
-    kinds: tuple[str, ...]
-    start: int
-    """Memories that were kept before its first."""
-    pool_ids: tuple[str, ...]
-    pool_kinds: tuple[str, ...]
-    pool_start: int
-
-
-class _Rows:
-    """Rows of numbers that grow as one piece: an array for each of a million would take more than what it holds."""
-
-    def __init__(self, columns: int) -> None:
-        self._columns = columns
-        self._data = array("d")
-
-    def __len__(self) -> int:
-        return len(self._data) // self._columns
-
-    def add(self, rows: Floats) -> None:
-        """Takes rows in, shape (n, columns)."""
-        self._data.frombytes(rows.tobytes())
-
-    def taken(self, order: Ints) -> Floats:
-        """The rows in this order, shape (len(order), columns). None is left behind."""
-        data, self._data = self._data, array("d")
-        return np.frombuffer(data).reshape(-1, self._columns)[order]
-
-
-class _Numbers:
-    """What is kept of memories in numbers: `own` are (n, k), `features` and `raw` as logged."""
-
-    def __init__(self, own: int) -> None:
-        self.own = _Rows(own)
-        self.features = _Rows(len(FEATURE_NAMES))
-        self.raw = _Rows(len(RAW_NAMES))
-
-    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem]) -> int:
-        """Takes in the memories of a packet. How many there were before."""
-        start = len(self.own)
-        self.own.add(own)
-        self.features.add(_matrix(items, "features", len(FEATURE_NAMES)))
-        self.raw.add(_matrix(items, "raw", len(RAW_NAMES)))
-        return start
 
 
 def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema: str = SCHEMA_HASH) -> Dataset:
     """The data set of the log's rows; rows other than packets and reports are passed over.
 
     Reads each row once and keeps arrays, so that `rows` may be a stream. Packets of another feature schema than
-    `schema` are counted and left out: their numbers mean something else.
+    `schema`, and those that a preset of OWN_MEASURES served, are counted and left out: their numbers mean something
+    else.
     """
-    held: dict[str, _Held] = {}
-    numbers, pool_numbers = _Numbers(6), _Numbers(3)
+    held: dict[str, Held] = {}
+    numbers, pool_numbers = Numbers(6), Numbers(3)
     others: dict[str, str] = {}
+    own_measures: dict[str, str] = {}
     reports: dict[str, dict[str, LoggedReport]] = {}
     names: dict[str, str] = {}
     for row in rows:
@@ -220,8 +166,10 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
                 continue
             if row.feature_schema_hash != schema:
                 others[row.packet_id] = row.feature_schema_hash
+            elif row.model_version in OWN_MEASURES:
+                own_measures[row.packet_id] = row.model_version
             elif row.packet_id not in held:
-                held[row.packet_id] = _hold(row, names, numbers, pool_numbers)
+                held[row.packet_id] = hold(row, names, numbers, pool_numbers)
         elif isinstance(row, LoggedReport) and cutoffs.hears(row.report.receive_time):
             reports.setdefault(row.packet_id, {})[row.report.report_id] = row
     last = max(
@@ -243,74 +191,17 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
         ],
         ingest,
     )
-    return _assemble(packets, numbers, pool_numbers, words, schema, Counter(others.values()), within)
-
-
-def _hold(packet: Packet, names: dict[str, str], numbers: _Numbers, pool_numbers: _Numbers) -> _Held:
-    """`numbers` are segment, score, task fit, inclusion propensity, position probability, swapped; `pool_numbers`
-    score, task fit, inclusion propensity."""
-    items, undrawn = packet.items, tuple(sorted(packet.undrawn, key=lambda each: each.memory_id))
-
-    def once(text: str) -> str:
-        """The same text object for equal texts: ids repeat in every packet."""
-        return names.setdefault(text, text)
-
-    def all_once(texts: list[str]) -> tuple[str, ...]:
-        return tuple(map(names.setdefault, texts, texts))
-
-    def budget(tokens: int | None) -> float:
-        return np.nan if tokens is None else float(tokens)
-
-    own = np.array(
-        [
-            (
-                SEGMENTS.index(item.segment),
-                item.score,
-                item.task_fit,
-                item.inclusion_propensity,
-                item.position_probability,
-                item.swapped,
-            )
-            for item in items
-        ],
-        np.float64,
-    )
-    pool_own = np.array([(item.score, item.task_fit, item.inclusion_propensity) for item in undrawn], np.float64)
-    return _Held(
-        packet_id=packet.packet_id,
-        namespace=once(packet.namespace),
-        session=(once(packet.namespace), session_key(packet.session_id, packet.packet_id)),
-        agent=once(packet.agent_id),
-        surface=once(packet.surface),
-        model_version=once(packet.model_version),
-        exploration_policy=once(packet.exploration_policy),
-        create_time=packet.create_time,
-        pool_size=packet.reserve_pool_size,
-        reserved_slots=packet.reserved_slots,
-        budgets=(budget(packet.token_budget), budget(packet.ranked_budget), budget(packet.slot_budget)),
-        memory_ids=all_once([item.memory_id for item in items]),
-        kinds=all_once([item.kind for item in items]),
-        start=numbers.add(own, items),
-        pool_ids=all_once([item.memory_id for item in undrawn]),
-        pool_kinds=all_once([item.kind for item in undrawn]),
-        pool_start=pool_numbers.add(pool_own, undrawn),
-    )
-
-
-def _matrix(items: Sequence[PacketItem | PoolItem], name: str, columns: int) -> Floats:
-    """The numbers of all items, shape (n, columns). Copied: a view would keep the whole packet alive."""
-    if not items:
-        return np.empty((0, columns))
-    return np.concatenate([getattr(item, name) for item in items], dtype=np.float64).reshape(len(items), columns)
+    found = _assemble(packets, numbers, pool_numbers, words, schema, within)
+    left_out = [dict(sorted(Counter(each.values()).items())) for each in (others, own_measures)]
+    return replace(found, other_schemas=left_out[0], own_measures=left_out[1])
 
 
 def _assemble(
-    packets: Sequence[_Held],
-    numbers: _Numbers,
-    pool_numbers: _Numbers,
+    packets: Sequence[Held],
+    numbers: Numbers,
+    pool_numbers: Numbers,
     words: WordsOfPackets,
     schema: str,
-    others: Mapping[str, int],
     cutoffs: Cutoffs,
 ) -> Dataset:
     sizes = [len(each.memory_ids) for each in packets]
@@ -366,11 +257,10 @@ def _assemble(
         packets=_packets(packets, words, schema),
         trust=words.trust,
         cutoffs=cutoffs,
-        other_schemas=dict(sorted(others.items())),
     )
 
 
-def _packets(packets: Sequence[_Held], words: WordsOfPackets, schema: str) -> Packets:
+def _packets(packets: Sequence[Held], words: WordsOfPackets, schema: str) -> Packets:
     start: dict[tuple[str, str], Micros] = {}
     for each in packets:  # ascending by time
         start.setdefault(each.session, each.create_time)

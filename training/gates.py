@@ -144,7 +144,14 @@ def one_schema(dataset: Dataset) -> Gate:
     others = sum(dataset.other_schemas.values())
     known = len(dataset.packets)
     if not others:
-        return Gate("feature_schemas", float(bool(known)), 1.0, True, f"All packets have feature schema {SCHEMA_HASH}.")
+        words = f"All packets have feature schema {SCHEMA_HASH}."
+        if dataset.own_measures:
+            listed = ", ".join(f"{count} of {name}" for name, count in dataset.own_measures.items())
+            words += (
+                f" {sum(dataset.own_measures.values())} more are left out: the preset that served them ({listed}) "
+                "measures features in ways of its own."
+            )
+        return Gate("feature_schemas", float(bool(known)), 1.0, True, words)
     listed = ", ".join(f"{count} of {name}" for name, count in dataset.other_schemas.items())
     words = (
         f"Of {known + others} packets {others} were scored by other features ({listed}) than this version's, "

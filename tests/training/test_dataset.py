@@ -184,6 +184,16 @@ def test_packets_of_another_schema_are_counted_and_left_out() -> None:
     assert dataset.other_schemas == {"old": 1}
 
 
+def test_packets_of_a_preset_with_measures_of_its_own_are_counted_and_left_out() -> None:
+    """Under the same names they log other numbers; the other presets measure as the default does."""
+    names = ("smartctx", "importance", "smartctx", "engine", "default")
+    rows: list[LogRow] = [make_packet(f"p{i}", PLAIN, model_version=name) for i, name in enumerate(names)]
+    dataset = build_dataset(rows, ALL)
+    assert dataset.packets.packet_id == ("p3", "p4")
+    assert dataset.own_measures == {"importance": 1, "smartctx": 2}
+    assert dataset.other_schemas == {}
+
+
 def test_numbers_are_as_logged_and_pools_stand_beside() -> None:
     """Features, places, segments and pools come through bit for bit."""
     pool = [features_of({"lexical": 1 / 3})]

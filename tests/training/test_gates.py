@@ -121,6 +121,8 @@ def test_other_schemas_and_numbers_that_are_none_are_refused() -> None:
     """More than one feature schema; a NaN feature, by its packet and memory; a grade outside [0, 1]."""
     dataset = make_dataset(TRUTH, sessions=300, seed=1)
     assert found(replace(dataset, other_schemas={"old": 3}))["feature_schemas"].passed is False
+    gate = found(replace(dataset, own_measures={"smartctx": 3}))["feature_schemas"]
+    assert (gate.passed, "3 more are left out" in gate.words) == (True, True)
     features = dataset.features.copy()
     features[17, FEATURE_NAMES.index("lexical")] = np.nan
     failed = found(replace(dataset, features=features))["sound_numbers"]

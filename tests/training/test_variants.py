@@ -31,7 +31,7 @@ ASKS = 40
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store whose server ranked 40 tasks by the default, each reported on, and `scores.json`: what
     smartctx made of the same tasks at the same moment, by packet and memory. Then one memory was written again, one
-    deleted, and two packets had come from a caller's own list."""
+    deleted, and two packets had come from a caller's own list and one from smartctx itself."""
     folder = tmp_path_factory.mktemp("v")
     scores: dict[str, dict[str, float]] = {}
     with moving(folder) as (server, now):
@@ -49,6 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             every = ask(max_items=24, reserved_slots=0, weights="smartctx", dry_run=True)
             scores[packet.packet_id] = {item.memory.id: item.score for item in every.items}
             client.report_use(packet.packet_id, [packet.items[number % 3].memory.id])
+        client.rank("n", text(3), weights="smartctx")
         own = [{"id": "x", "content": text(1)}, {"id": "y", "content": text(2)}]
         now[0] += 3_600_000_000
         for _ in range(2):
@@ -86,12 +87,13 @@ def test_what_was_written_since_stays_out(place: Path, tmp_path: Path) -> None:
     what is left out is said."""
     code, before = evaluated("smartctx", place / "data")
     assert (code, before["packets"], before["packets_without_texts"]) == (0, ASKS, 2)
+    assert before["packets_of_own_measures"] == 1
     assert before["ndcg"]["sessions"] == ASKS
     assert before["off_policy"]["draws"] > 0
     assert evaluated("engine", place / "data")[1]["packets_without_texts"] == 0
     against = evaluated("engine", place / "data", "--against", "smartctx")[1]
     assert (against["packets"], against["ndcg"]["before"]) == (ASKS, before["ndcg"]["after"])
-    rows = [row for row in read_source(place / "data") if isinstance(row, Packet)]
+    rows = [row for row in read_source(place / "data") if isinstance(row, Packet) and row.model_version == "default"]
     rewritten, deleted = rows[0].items[-1].memory_id, rows[1].undrawn[0].memory_id
     with moving(place) as (server, now):
         now[0] += 10_000 * 3_600_000_000
@@ -104,3 +106,4 @@ def test_what_was_written_since_stays_out(place: Path, tmp_path: Path) -> None:
     assert (after["packets"], after["packets_without_texts"]) == (len(rows) - touched, touched)
     shown = CliRunner().invoke(cli, ["evaluate", "smartctx", str(place / "data")])
     assert f"{touched} packets left out" in shown.stdout
+    assert "1 packet left out: smartctx served" in shown.stdout

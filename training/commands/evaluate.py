@@ -206,6 +206,7 @@ def _document(found: Evaluation, name: str, against: str, on: Basis, top_k: int)
         "packets": int(on.packets.sum()),
         "reported_packets": int(on.dataset.packets.reported[on.packets].sum()),
         "packets_without_texts": on.without_texts,
+        "packets_of_own_measures": sum(on.dataset.own_measures.values()),
         "sessions_before_the_model": on.before_the_model,
         "verdict": found.verdict,
         "words": found.words,
@@ -247,6 +248,11 @@ def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> 
         click.echo(
             f"{screen.counted(on.without_texts, 'packet')} left out: a memory in each was written or deleted since, or "
             "came with the request, and the text that was scored is not there."
+        )
+    if left_out := on.dataset.own_measures:
+        click.echo(
+            f"{screen.counted(sum(left_out.values()), 'packet')} left out: {' and '.join(left_out)} served and logged "
+            "features that it measures in ways of its own."
         )
     if on.before_the_model:
         click.echo(
