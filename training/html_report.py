@@ -1,11 +1,8 @@
-"""The report of a training run as one HTML page that stands alone: no script, no request, light and dark. Pure.
-
-Pictures are inline SVG. A policy in the page itself forbids it to load anything. Same run, same bytes.
-"""
+"""The report of a training run as one HTML page that stands alone. Pure: same run, same bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -15,37 +12,11 @@ from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance
 from training import report_figures as figures
 from training.gates import Coverage, coverage
+from training.page import bars, page, section, table
 from training.run import MOST_OWN, Run, Trained
 
-BAR = 220
-"""Width of a full bar, in pixels."""
-MOST_ROWS = 200
-"""Of a table; what is beyond it is counted. So a report stays small, and its model fits into one message."""
 MOST_APART = 4
 """Weights by which a namespace is said to differ."""
-MOST_TEXT = 2_000
-"""Characters of one cell."""
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d2330; --soft: #5a6375; --paper: #ffffff; --line: #d9dee8; --one: #3461c1;
-  --two: #b0571b; --good: #1e7a3c; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #a2abbd; --paper: #14171f; --line: #333b4b;
-  --one: #8fb1ff; --two: #f0a672; --good: #6fd08c; --bad: #ff8a80; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 24px; max-width: 1040px; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 36px 0 8px; }
-p, caption { color: var(--soft); text-align: left; } strong { color: var(--ink); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line);
-  text-align: left; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.passed { color: var(--good); } .refused { color: var(--bad); }
-svg text { fill: var(--soft); font-size: 11px; } .one { fill: var(--one); } .two { fill: var(--two); }
-.before, .after { stroke-width: 2; fill: none; } .before { stroke: var(--one); stroke-dasharray: 4 3; }
-.after { stroke: var(--two); } .axis { stroke: var(--line); }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); gap: 12px 20px; }
-"""
-
-
 WeightRow = tuple[str, float, float, str]
 
 
@@ -57,76 +28,34 @@ def report(run: Run, trained: Trained, version: str, provenance: Provenance, wei
     moved = figures.moves(logged, aged, trained.old, trained.new, k)
     sections = [
         _head(run, trained, version, provenance),
-        _section("Gates", _gates(run)),
-        _section("Weights", _weights(weights)),
-        _section("Curves" if trained.new.common.curves else "Contributions", _contributions(trained)),
-        _section("Half-lives", _half_lives(trained)),
-        _section("Namespaces", _namespaces(trained)),
-        _section("Use by place", _use(figures.use_by_place(logged), "place")),
-        _section("Use by value of each feature", _by_value(figures.use_by_value(logged))),
-        _section("Reports by agent", _coverage(run.agents, "agent", run.left_out_agents)),
-        _section("Reports by surface", _coverage(coverage(logged, logged.packets.surface), "surface")),
-        _section("Propensities", f"<p>{escape(figures.propensities(logged).words)}</p>" + _off_policy(trained)),
-        _section("Use by kind", _use(figures.use_by_kind(logged), "kind")),
-        _section(
+        section("Gates", _gates(run)),
+        section("Weights", _weights(weights)),
+        section("Curves" if trained.new.common.curves else "Contributions", _contributions(trained)),
+        section("Half-lives", _half_lives(trained)),
+        section("Namespaces", _namespaces(trained)),
+        section("Use by place", _use(figures.use_by_place(logged), "place")),
+        section("Use by value of each feature", _by_value(figures.use_by_value(logged))),
+        section("Reports by agent", _coverage(run.agents, "agent", run.left_out_agents)),
+        section("Reports by surface", _coverage(coverage(logged, logged.packets.surface), "surface")),
+        section("Propensities", f"<p>{escape(figures.propensities(logged).words)}</p>" + _off_policy(trained)),
+        section("Use by kind", _use(figures.use_by_kind(logged), "kind")),
+        section(
             f"nDCG@{k} of held-out sessions, by agent",
             _slices(figures.slices(logged, scores, trained.split.held_out, logged.packets.agent, k)),
         ),
-        _section(
+        section(
             f"nDCG@{k} of held-out sessions, by namespace",
             _slices(figures.slices(logged, scores, trained.split.held_out, logged.packets.namespace, k)),
         ),
-        _section(
+        section(
             f"nDCG@{k} of held-out sessions, by kind",
             "<p>Among the memories of one kind alone.</p>"
             + _slices(figures.slices_by_kind(logged, scores, trained.split.held_out, k)),
         ),
-        _section("The memories that move most", _movers(moved)),
-        _section("What would have been served differently", _exchanges(moved, k)),
+        section("The memories that move most", _movers(moved)),
+        section("What would have been served differently", _exchanges(moved, k)),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{escape(version)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(sections)
-        + "\n</body>\n</html>\n"
-    )
-
-
-def _section(title: str, body: str) -> str:
-    return f'<section aria-label="{escape(title)}">\n<h2>{escape(title)}</h2>\n{body}\n</section>'
-
-
-def _table(titles: Sequence[str], rows: Iterable[Sequence[str | float]], numbers: Sequence[int] = ()) -> str:
-    """Cells are escaped, but for those that begin with a picture of ours."""
-
-    number = ' class="n"'
-
-    def cell(tag: str, column: int, value: str | float) -> str:
-        text = f"{value:.4g}" if isinstance(value, float) else value
-        if not text.startswith("<svg"):
-            text = escape(text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…")
-        return f"<{tag}{number if column in numbers else ''}>{text}</{tag}>"
-
-    every = list(rows)
-    rows = every[:MOST_ROWS]
-    more = f"<p>And {len(every) - MOST_ROWS:,} more.</p>" if len(every) > MOST_ROWS else ""
-    head = "".join(cell("th", column, title) for column, title in enumerate(titles))
-    body = "\n".join("<tr>" + "".join(cell("td", i, value) for i, value in enumerate(row)) + "</tr>" for row in rows)
-    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{more}'
-
-
-def _bars(values: Sequence[float], most: float) -> str:
-    """One bar above the other, the first in the first colour."""
-    full = most or 1.0
-    height = 11 * len(values)
-    bars = "".join(
-        f'<rect class="{name}" x="0" y="{11 * row}" width="{max(0.0, value) / full * BAR:.1f}" height="9" rx="2"/>'
-        for row, (name, value) in enumerate(zip(("one", "two"), values, strict=False))
-    )
-    label = ", ".join(f"{value:.3f}" for value in values)
-    return f'<svg role="img" aria-label="{label}" width="{BAR}" height="{height}">{bars}</svg>'
+    return page(version, sections)
 
 
 def _head(run: Run, trained: Trained, version: str, provenance: Provenance) -> str:
@@ -150,18 +79,18 @@ def _gates(run: Run) -> str:
         for stage, gates in (("train", run.train_gates), ("promote", run.promote_gates))
         for gate in gates
     ]
-    table = _table(("stage", "gate", "outcome", "in words"), rows)
+    found = table(("stage", "gate", "outcome", "in words"), rows)
     for word in ("passed", "refused"):
-        table = table.replace(f"<td>{word}</td>", f'<td class="{word}">{word}</td>')
-    return table
+        found = found.replace(f"<td>{word}</td>", f'<td class="{word}">{word}</td>')
+    return found
 
 
 def _weights(rows: Sequence[WeightRow]) -> str:
     most = max((max(before, after) for _, before, after, _ in rows), default=1.0)
-    return "<p>Blue before, orange after.</p>" + _table(
+    return "<p>Blue before, orange after.</p>" + table(
         ("feature", "before", "after", "by", "standard error", ""),
         [
-            (name, f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}", error, _bars((before, after), most))
+            (name, f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}", error, bars((before, after), most))
             for name, before, after, error in rows
         ],
         (1, 2, 3, 4),
@@ -175,16 +104,16 @@ def _contributions(trained: Trained) -> str:
     ]
     names = [name for name in FEATURE_NAMES if shares[0][name] > 0 or shares[1][name] > 0]
     most = max((max(each[name] for each in shares) for name in names), default=1.0)
-    table = _table(
+    shown = table(
         ("feature", "before", "after", ""),
         [
-            (name, f"{shares[0][name]:.1%}", f"{shares[1][name]:.1%}", _bars([each[name] for each in shares], most))
+            (name, f"{shares[0][name]:.1%}", f"{shares[1][name]:.1%}", bars([each[name] for each in shares], most))
             for name in names
         ],
         (1, 2),
     )
     words = "<p>What each feature adds to the scores of served memories, of all that is added.</p>"
-    return f"{words}{table}{_curves(trained.old.common, trained.new.common)}"
+    return f"{words}{shown}{_curves(trained.old.common, trained.new.common)}"
 
 
 def _curves(old: Weights, new: Weights) -> str:
@@ -228,7 +157,7 @@ def _line(weights: Weights, column: int) -> list[tuple[float, float]]:
 def _half_lives(trained: Trained) -> str:
     if not trained.half_lives:
         return "<p>No kind stands in enough pairs.</p>"
-    return "<p>In days. A run moves one by a factor of two at most.</p>" + _table(
+    return "<p>In days. A run moves one by a factor of two at most.</p>" + table(
         ("kind", "before", "after", "likeliest", "gain in log-likelihood", "sessions"),
         [
             (
@@ -254,7 +183,7 @@ def _namespaces(trained: Trained) -> str:
         f"<p>{differing:,} of {len(found):,} namespaces differ. They are served by weights of their own (at most the "
         f"{MOST_OWN:,} with the most sessions), each drawn to the common ones as far as its data do not carry it. The "
         "error is the largest standard error of its weights.</p>"
-        + _table(
+        + table(
             (
                 "namespace",
                 "differs",
@@ -296,10 +225,10 @@ def _use(shares: Sequence[figures.Share], what: str) -> str:
     if not known:
         return "<p>Nothing is known of use.</p>"
     most = max(each.rate for each in known)
-    return _table(
+    return table(
         (what, "used", "of", "rate", ""),
         [
-            (each.name, f"{each.used:.0f}", f"{each.seen:.0f}", f"{each.rate:.1%}", _bars((each.rate,), most))
+            (each.name, f"{each.used:.0f}", f"{each.seen:.0f}", f"{each.rate:.1%}", bars((each.rate,), most))
             for each in known
         ],
         (1, 2, 3),
@@ -310,7 +239,7 @@ def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
     parts = []
     for name, shares in found.items():
         most = max(each.rate for each in shares) or 1.0
-        bars = "".join(
+        drawn = "".join(
             f'<rect class="one" x="{10 + 34 * i}" y="{70 - 60 * each.rate / most:.1f}" width="26" '
             f'height="{60 * each.rate / most:.1f}">'
             f"<title>{each.name}: {each.rate:.1%} of {each.seen:.0f}</title></rect>"
@@ -318,7 +247,7 @@ def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
             for i, each in enumerate(shares)
         )
         parts.append(
-            f'<figure style="margin:0"><svg role="img" aria-label="{name}" width="220" height="88">{bars}'
+            f'<figure style="margin:0"><svg role="img" aria-label="{name}" width="220" height="88">{drawn}'
             f'<text x="10" y="9">{most:.0%}</text></svg><figcaption>{name}</figcaption></figure>'
         )
     return (
@@ -329,7 +258,7 @@ def _by_value(found: Mapping[str, Sequence[figures.Share]]) -> str:
 
 def _coverage(found: Sequence[Coverage], what: str, left_out: Sequence[str] = ()) -> str:
     most = max((each.share for each in found), default=1.0)
-    return _table(
+    return table(
         (what, "packets", "reported", "share", "", ""),
         [
             (
@@ -337,7 +266,7 @@ def _coverage(found: Sequence[Coverage], what: str, left_out: Sequence[str] = ()
                 f"{each.packets}",
                 f"{each.reported}",
                 f"{each.share:.1%}",
-                _bars((each.share,), most),
+                bars((each.share,), most),
                 "left out" if each.agent in left_out else "",
             )
             for each in sorted(found, key=lambda each: -each.packets)
@@ -354,7 +283,7 @@ def _off_policy(trained: Trained) -> str:
         (name, f"{each.value:.4f}", f"{each.difference:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}")
         for name, each in found.estimates.items()
     ]
-    return f"<p>{escape(found.words)}.</p>" + _table(
+    return f"<p>{escape(found.words)}.</p>" + table(
         ("estimator", "use rate", "against logged", "95 %"), rows, (1, 2, 3)
     )
 
@@ -362,7 +291,7 @@ def _off_policy(trained: Trained) -> str:
 def _slices(found: Sequence[figures.Slice]) -> str:
     if not found:
         return "<p>No session was held out.</p>"
-    return _table(
+    return table(
         ("", "sessions", "before", "after", "by"),
         [
             (
@@ -383,7 +312,7 @@ def _movers(moved: figures.Moves) -> str:
         return "<p>No memory moves.</p>"
     return (
         "<p>Mean places among the logged candidates of their packets, and the feature that moves them most.</p>"
-        + _table(
+        + table(
             ("memory", "packets", "place before", "place after", "because of"),
             [
                 (each.memory_id, str(each.packets), f"{each.before:.1f}", f"{each.after:.1f}", each.because)
@@ -399,7 +328,7 @@ def _exchanges(moved: figures.Moves, k: int) -> str:
     words = f"<p>In {moved.changed} of {moved.packets} packets ({share:.0%}) the first {k} would be others.</p>"
     if not moved.exchanges:
         return words
-    return words + _table(
+    return words + table(
         ("packet", "would have gone", "would have come"),
         [(each.packet_id, ", ".join(each.gone), ", ".join(each.come)) for each in moved.exchanges],
     )

@@ -11,7 +11,8 @@ import pytest
 
 from sidecar.audit.datasets import Dataset, read_dataset
 from sidecar.audit.verdict import Verdict
-from training.simulate import NAMESPACE, Plan, diagnose, discover, main, run, world
+from training.simulate import diagnose, discover, main, run
+from training.simulated_world import NAMESPACE, Plan, world
 
 STORE = Path(str(resources.files("sidecar") / "demo" / "store.json"))
 
