@@ -7,8 +7,9 @@ from sqlite3 import Connection
 
 from sidecar.domain import IndexedState
 from sidecar.store import indexes
+from sidecar.store.jobs import Done
 from sidecar.store.readers import Readers
-from sidecar.store.writer import Done, Writer
+from sidecar.store.writer import Writer
 
 
 class IndexCalls:

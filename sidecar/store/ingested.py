@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sidecar.domain import DAY, Micros, WriteOutcome
 from sidecar.errors import FieldViolation, InvalidRequestError, StreamIdReusedError
 from sidecar.store import memories
+from sidecar.store.jobs import Done
 from sidecar.store.memories import Derived, Patch
-from sidecar.store.writer import Done
 
 KEPT_FOR: Micros = DAY
 """How long a stream can be resumed after its last chunk."""

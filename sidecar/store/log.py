@@ -26,8 +26,8 @@ from sidecar.domain import (
     UsePriors,
 )
 from sidecar.store import importance, memories, meta, packets, reports, tally
+from sidecar.store.jobs import Done
 from sidecar.store.merge import Report
-from sidecar.store.writer import Done
 
 STORED = 1
 """The key of a memory of the store in a row: whichever key has its id. Others are below: a caller's own, or GONE."""

@@ -19,10 +19,11 @@ from sidecar.store import (
     reports,
     tally,
 )
+from sidecar.store.jobs import Done
 from sidecar.store.readers import Readers
 from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
-from sidecar.store.writer import Done, Writer
+from sidecar.store.writer import Writer
 
 
 class LogCalls:

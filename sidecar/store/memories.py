@@ -12,8 +12,8 @@ from typing import Any
 from sidecar.domain import Change, Memory, Micros, Rating, ScoredContent, WriteOutcome
 from sidecar.errors import FieldViolation, InvalidRequestError, MemoryNotFoundError
 from sidecar.store import importance, meta
+from sidecar.store.jobs import Done
 from sidecar.store.rows import COLUMNS, INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
-from sidecar.store.writer import Done
 
 OF_A_MEMORY = ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded", "importance_parts")
 """Tables whose rows go with their memory."""

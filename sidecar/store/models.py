@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sidecar.domain import Change, Micros
 from sidecar.store import memories, meta, snapshots
-from sidecar.store.writer import Done
+from sidecar.store.jobs import Done
 from sidecar.weights.roles import Action, Role, RoleEvent
 
 _COLUMNS = "model_number, version, form, create_time, load_time, base_version, preview, gate"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sidecar.domain import DAY, Micros
 from sidecar.store.audit_sql import Scope
-from sidecar.store.writer import Done
+from sidecar.store.jobs import Done
 
 AT_ONCE = 200
 """Packets in one transaction: other writes come between."""

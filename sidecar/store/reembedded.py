@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sidecar.domain import Change
 from sidecar.errors import OverloadedError
 from sidecar.store import indexes, meta, snapshots
+from sidecar.store.jobs import Done
 from sidecar.store.memories import bump
 from sidecar.store.rows import SELECT_MEMORY, from_row
-from sidecar.store.writer import Done
 
 
 class Text(NamedTuple):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
 from sidecar.store import memories, packets, tally
+from sidecar.store.jobs import Done
 from sidecar.store.merge import LEAST_WINDOW, Report, report_state, report_window
 from sidecar.store.rows import to_json
-from sidecar.store.writer import Done
 
 NOT_IN_PACKET = "NOT_IN_PACKET"
 """The packet holds no memory of that id."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sidecar.domain import DAY, Micros
 from sidecar.errors import RequestIdReusedError
-from sidecar.store.writer import Done, Work
+from sidecar.store.jobs import Done, Work
 
 KEPT_FOR: Micros = DAY
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from sidecar.domain import Change, ImportancePart, Micros, UseCounts, UsePriors
 from sidecar.errors import NotFoundError
 from sidecar.store import importance, memories, meta, tally
+from sidecar.store.jobs import Done
 from sidecar.store.merge import MILLION
-from sidecar.store.writer import Done
 
 
 class RunNotFoundError(NotFoundError):

@@ -18,8 +18,9 @@ from sidecar.store import (
     snapshots,
 )
 from sidecar.store.audit_sql import Scope
+from sidecar.store.jobs import Done
 from sidecar.store.readers import Readers
-from sidecar.store.writer import Done, Writer
+from sidecar.store.writer import Writer
 
 
 class ScoreCalls:

@@ -32,6 +32,7 @@ from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
 from sidecar.store.files import sync_file
+from sidecar.store.jobs import Done
 from sidecar.store.log_calls import LogCalls
 from sidecar.store.memory_calls import MemoryCalls
 from sidecar.store.opening import Opened, open_files
@@ -39,7 +40,7 @@ from sidecar.store.readers import Readers
 from sidecar.store.requests import Once, Replayed
 from sidecar.store.score_calls import ScoreCalls
 from sidecar.store.snapshots import NamespaceNumbers, StoreNumbers
-from sidecar.store.writer import Done, Writer
+from sidecar.store.writer import Writer
 from sidecar.weights.roles import RoleEvent
 
 SETTLE_SECONDS = 10.0

@@ -19,84 +19,21 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from sidecar.domain import Change, Memory
 from sidecar.errors import StoreFullError, StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints
 from sidecar.store.failures import UnsyncedError, is_full, is_unsynced, translate
+from sidecar.store.jobs import Job, Work
 from sidecar.store.syncer import Syncer
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Done(Generic[R_co]):
-    """What a job came to: its result, the change that subscribers hear of, and whether it removed or replaced text."""
-
-    value: R_co
-    change: Change | None = None
-    erased: bool = False
-    more: tuple[Change, ...] = ()
-    """Changes of other namespaces in the same transaction."""
-    after: Callable[[], None] | None = None
-    """Called after the commit, before anyone hears of the changes. It must not raise, nor write to the store."""
-
-
-Work = Callable[[sqlite3.Connection], Done[R]]
-"""What a job does inside the transaction. May run twice: in a group that is lost as a whole, and then alone."""
 
 MAX_GROUP = 256
 """Most jobs in one transaction."""
 
 _log = logging.getLogger(__name__)
-
-
-class Job(Generic[R]):
-    """One piece of work and the caller that waits for it."""
-
-    __slots__ = ("_answered", "_error", "done", "durable", "frees", "sync_number", "work")
-
-    def __init__(self, work: Work[R], durable: bool, frees: bool) -> None:
-        self.work = work
-        self.durable = durable
-        self.frees = frees
-        self.done: Done[R] | None = None
-        self.sync_number = 0
-        """The fsync that a durable job waits for, once it is committed."""
-        self._error: Exception | None = None
-        self._answered: threading.Lock | None = None
-
-    def hand_over(self) -> None:
-        """Another thread does it from here on."""
-        self._answered = threading.Lock()
-        self._answered.acquire()
-
-    def run(self, connection: sqlite3.Connection) -> None:
-        """Does the work and keeps the result for the caller."""
-        self.done = self.work(connection)
-
-    def changes(self) -> tuple[Change, ...]:
-        """What the work has changed."""
-        done = self.done
-        return () if done is None or done.change is None else (done.change, *done.more)
-
-    def answer(self, error: Exception | None = None) -> None:
-        """Lets the caller go on."""
-        self._error = error
-        if self._answered is not None:
-            self._answered.release()
-
-    def wait(self) -> R:
-        """The result, once it is there. Raises what the work raised."""
-        if self._answered is not None:
-            self._answered.acquire()
-        if self._error is not None:
-            raise self._error
-        assert self.done is not None
-        return self.done.value
 
 
 class _Settle:

@@ -20,8 +20,8 @@ from sidecar.features.importance import BASELINE, combine
 from sidecar.feedback.rescore import Rescorer
 from sidecar.store import Store
 from sidecar.store.audit_sql import Scope, queries
+from sidecar.store.jobs import Done
 from sidecar.store.packets import insert, to_rows
-from sidecar.store.writer import Done
 
 NOW = 1_790_000_000 * SECOND
 MEMORIES, PACKETS, SESSIONS = 1_782, 20_900, 376

@@ -9,8 +9,9 @@ import pytest
 from sidecar.domain import Change
 from sidecar.errors import StoreUnavailableError
 from sidecar.store.checkpoints import Checkpoints, Limits
+from sidecar.store.jobs import Done, Work
 from sidecar.store.opening import Opened, open_files
-from sidecar.store.writer import Done, Work, Writer
+from sidecar.store.writer import Writer
 
 
 class Gate:
