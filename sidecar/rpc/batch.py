@@ -10,7 +10,7 @@ from memoryranker.v1 import memory_pb2, types_pb2
 
 from sidecar.domain import Memory
 from sidecar.errors import InvalidRequestError, Violations
-from sidecar.rpc.incoming import read_memory
+from sidecar.rpc.incoming_memories import read_memory
 from sidecar.rpc.outgoing import write_refusal
 from sidecar.rpc.status import ITEM_BYTES, status_of
 from sidecar.rpc.validation import shown

@@ -19,7 +19,8 @@ from sidecar.importance.scoring import confidence_words
 from sidecar.importance.settings import COMMON
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH
-from sidecar.rpc.incoming import read_context, read_fields, read_namespace
+from sidecar.rpc.incoming import read_context
+from sidecar.rpc.incoming_memories import read_fields, read_namespace
 from sidecar.rpc.outgoing import OK, fill_memories, set_time
 from sidecar.rpc.paging import list_of, make_token, read_page_size, read_token
 from sidecar.rpc.status import ITEM_BYTES, status_of

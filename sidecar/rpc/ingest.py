@@ -16,7 +16,7 @@ from memoryranker.v1 import memory_pb2, types_pb2
 from sidecar.domain import Memory, Micros
 from sidecar.errors import Violations
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
-from sidecar.rpc.incoming import read_namespace
+from sidecar.rpc.incoming_memories import read_namespace
 from sidecar.rpc.stopping import Stopping
 from sidecar.rpc.validation import check_count, check_text, shown
 from sidecar.store.ingested import Chunk

@@ -19,13 +19,8 @@ from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
 from sidecar.rpc.importance import fill_parts, list_candidates, score_importance
-from sidecar.rpc.incoming import (
-    read_changes,
-    read_filter,
-    read_id,
-    read_namespace,
-    read_request_id,
-)
+from sidecar.rpc.incoming import read_filter
+from sidecar.rpc.incoming_memories import read_changes, read_id, read_namespace, read_request_id
 from sidecar.rpc.ingest import Ingest
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import fill_memories, set_time, write_refusal, write_result

@@ -18,7 +18,8 @@ from sidecar.observe.observer import Observer
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.ranker import RankAnswer, Ranker
 from sidecar.ranking.stages import READ, WRITE, Stopwatch
-from sidecar.rpc.incoming import read_id, read_namespace, read_rank, read_rating, read_report
+from sidecar.rpc.incoming import read_rank, read_rating, read_report
+from sidecar.rpc.incoming_memories import read_id, read_namespace
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.outgoing import (
     REPORT_STATES,

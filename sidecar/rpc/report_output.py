@@ -10,7 +10,7 @@ from sidecar.domain import Packet, ReportState
 from sidecar.errors import Violations
 from sidecar.feedback.matching import Findings, Match
 from sidecar.feedback.output import Output
-from sidecar.rpc.incoming import MAX_NAMED, read_namespace, read_request_id
+from sidecar.rpc.incoming_memories import MAX_NAMED, read_namespace, read_request_id
 from sidecar.rpc.outgoing import REPORT_STATES
 from sidecar.rpc.validation import ID_BYTES, check_count, check_text, check_texts, shown
 from sidecar.store.reports import ReportOutcome

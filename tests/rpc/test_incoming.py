@@ -18,7 +18,8 @@ from memoryranker.v1 import feedback_pb2, memory_pb2, ranker_pb2, types_pb2
 from sidecar.domain import DAY, Channel, Rating
 from sidecar.errors import InvalidRequestError, Violations
 from sidecar.ranking.tokens import count_tokens
-from sidecar.rpc.incoming import FIELDS, read_changes, read_memory, read_rank, read_rating, read_report
+from sidecar.rpc.incoming import read_rank, read_rating, read_report
+from sidecar.rpc.incoming_memories import FIELDS, read_changes, read_memory
 from sidecar.rpc.validation import END_SECOND, FIRST_SECOND, read_struct, read_time
 
 NOW = 20_000 * DAY
