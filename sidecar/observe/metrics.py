@@ -15,6 +15,14 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from sidecar.domain import Channel, DegradationReason, EmptyReason, Packet, Segment
+from sidecar.errors import (
+    DeadlineExceededError,
+    OverloadedError,
+    RankerError,
+    StoreDamagedError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from sidecar.observe.observer import Observer, Standing
 from sidecar.weights.roles import Outcome
 
@@ -24,6 +32,16 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX = "memory_ranker"
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Edges of the latency histograms. A Rank takes some milliseconds, so that is where they are close."""
+
+FAULTS = (
+    RankerError,
+    StoreDamagedError,
+    StoreFullError,
+    StoreUnavailableError,
+    OverloadedError,
+    DeadlineExceededError,
+)
+"""Refusals that are no fault of the caller, so that somebody may want to be woken by the first."""
 
 
 class Metrics(Observer):
@@ -79,6 +97,7 @@ class Metrics(Observer):
         # A series that begins at its first event hides that event from whoever asks for an increase.
         for counter, *values in (
             (self._packets, ("yes", "no")),
+            (self._refusals, [fault.reason for fault in FAULTS]),
             (self._empty, EmptyReason),
             (self._exposures, Segment),
             (self._degradations, DegradationReason),

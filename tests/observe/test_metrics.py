@@ -124,7 +124,7 @@ def test_labels_are_bounded_whatever_callers_send(tmp_path: Path) -> None:
         "reason": {
             *(each.value for each in (*EmptyReason, *DegradationReason)),
             *(each.reason for each in RankerError.__subclasses__()),
-            "MEMORY_NOT_FOUND",
+            *("INTERNAL", "MEMORY_NOT_FOUND", "STORE_DAMAGED"),
             "NOT_BUILT",
         },
         "logged": {"yes", "no"},

@@ -139,6 +139,18 @@ def test_an_expression_asks_for_what_there_is(place: str, shown: tuple[Metrics, 
         assert {each.strip() for each in group.split(",")} <= known
 
 
+def test_an_alert_hears_of_the_first_time(tmp_path: Path) -> None:
+    """Each series whose increase an alert asks for is there, at 0, before anything happened: a series that begins at 1
+    has not increased."""
+    asked = re.findall(r"increase\((\w+)\{(\w+)=~?\"([\w|]+)\"}", RULES.read_text(encoding="utf-8"))
+    assert len(asked) >= 4
+    with running(tmp_path, embedder="none", http="0") as server:
+        values = samples(ask(server.sidecar.http, "/metrics").text)
+    for name, label, words in asked:
+        for word in words.split("|"):
+            assert values[f'{name}{{{label}="{word}"}}'] == 0
+
+
 def test_the_page_has_every_alert() -> None:
     """A row for each, with its severity, in the order of the rules."""
     rules = re.findall(r"- alert: (\w+)\n.*?severity: (\w+)", RULES.read_text(encoding="utf-8"), re.S)
