@@ -3,12 +3,24 @@
 # from the log. Gates decide whether the weights go to work; where they refuse, what served serves on.
 # The last run's files, with the report of its gates, stay in trained/ until the next.
 : "${MEMORY_RANKER_DATA:?names the folder of the store}"
-trap 'exit 0' TERM INT
-while :; do
-    sleep $(((86400 + 12600 - $(date +%s) % 86400) % 86400 + 1)) &
+
+# A shell hears a signal while it waits, not while a command has the foreground; the command goes first, then the shell.
+stop() {
+    kill $! 2> /dev/null
+    wait
+    exit 0
+}
+trap stop TERM INT
+run() {
+    shift
+    "$@" &
     wait $!
-    memory-ranker rescore --apply
+}
+
+while :; do
+    run -- sleep $(((86400 + 12600 - $(date +%s) % 86400) % 86400 + 1))
+    run -- memory-ranker rescore --apply
     rm -rf "$MEMORY_RANKER_DATA/trained"
-    memory-ranker train "$MEMORY_RANKER_DATA" --out "$MEMORY_RANKER_DATA/trained" \
-        && memory-ranker promote "$MEMORY_RANKER_DATA/trained"
+    run -- memory-ranker train "$MEMORY_RANKER_DATA" --out "$MEMORY_RANKER_DATA/trained" \
+        && run -- memory-ranker promote "$MEMORY_RANKER_DATA/trained"
 done

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import signal
 import threading
 import time
@@ -29,6 +30,7 @@ from sidecar.importance.later import LaterScoring
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.importance.settled import identity_of, settled_importance
 from sidecar.models import Models
+from sidecar.observe import systemd
 from sidecar.observe.observer import Observer, Standing
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.ranker import Ranker, random_packet_id
@@ -248,7 +250,9 @@ def run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     with Sidecar(settings):
+        systemd.tell(systemd.READY, os.environ)
         stop.get()
+        systemd.tell(systemd.STOPPING, os.environ)
         logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
     logger.info("stopped")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -44,6 +45,33 @@ def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> N
         assert not (tmp_path / "socket").exists()
     with running(tmp_path) as again:
         assert again.client.get("kim", "m").content == "the ferry leaves at nine"
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_whoever_supervises_it_is_told(tmp_path: Path, abstract: bool) -> None:
+    """READY=1 comes once calls are answered and not before, STOPPING=1 as it begins to drain, over the socket that
+    NOTIFY_SOCKET names, in a folder or in none."""
+    name = f"@{tmp_path}/notify" if abstract else f"{tmp_path}/notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(name.replace("@", "\0"))
+        told.settimeout(60)
+        with process(tmp_path, NOTIFY_SOCKET=name, MEMORY_RANKER_EMBEDDER="none") as (server, client):
+            assert told.recv(100) == b"READY=1"
+            with Client(client.address, timeout=5) as hasty:
+                hasty.upsert("kim", [{"id": "m", "content": "x"}])
+            server.terminate()
+            assert told.recv(100) == b"STOPPING=1"
+            assert ended(server)[0] == 0
+
+
+def test_a_supervisor_that_is_gone_is_a_warning(tmp_path: Path) -> None:
+    """The server serves on, and its log names the socket."""
+    with process(tmp_path, NOTIFY_SOCKET=f"{tmp_path}/gone", MEMORY_RANKER_EMBEDDER="none") as (server, client):
+        client.status()
+        server.terminate()
+        code, said = ended(server)
+    assert code == 0
+    assert f"NOTIFY_SOCKET is {tmp_path}/gone, which cannot be told READY=1" in said
 
 
 SIGNALLED = """

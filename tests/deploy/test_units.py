@@ -38,6 +38,7 @@ def test_the_unit_serves_with_all_that_it_forbids(booted: Machine) -> None:
         assert (state["NoNewPrivs"], state["Seccomp"]) == ("1", "2")
         booted.run("systemctl", "kill", "--signal=KILL", UNIT)
         assert client.get("n", "m").content == "Deploys need a green canary"
+        booted.run("systemctl", "start", UNIT)  # returns when the server has told that it is ready
         assert booted.shows(UNIT, "NRestarts", "ActiveState") == ["1", "active"]
 
 
@@ -51,6 +52,15 @@ def test_the_timers_wait_and_their_services_run(booted: Machine) -> None:
             assert following
             booted.run("systemctl", "start", service)
             assert booted.shows(service, "Result", "ActiveState") == ["success", "inactive"]
+
+
+def test_a_timer_that_elapses_at_boot_waits_for_the_server(booted: Machine) -> None:
+    """A service of a timer, started in the same moment as the server, runs once the server is ready."""
+    booted.run("systemctl", "stop", UNIT)
+    booted.run("systemctl", "start", "--no-block", UNIT)
+    booted.run("systemctl", "start", "memory-ranker-rescore.service")
+    assert booted.shows("memory-ranker-rescore.service", "Result", "ExecMainStatus") == ["success", "0"]
+    assert booted.shows(UNIT, "ActiveState") == ["active"]
 
 
 def test_a_stop_by_systemd_is_an_ordered_end(booted: Machine) -> None:
