@@ -145,10 +145,10 @@ def importance(
         memory["content"] = _content(text)
     subject = {"memory": {"id": memory_id or "", **memory}, **given}
     with connection.client() as client, checked_values():
+        stored = client.get(connection.namespace, memory_id) if memory_id else None
         (result,) = client.score_importance(connection.namespace, [subject], **context).results
         if result.status.code:
             raise Failure(result.status.message, ExitCode.REFUSED, reason="SUBJECT_REFUSED")
-        stored = client.get(connection.namespace, memory_id) if memory_id and not connection.as_json else None
     if connection.as_json:
         screen.document(plain(result))
         return
@@ -161,11 +161,17 @@ def importance(
 
 
 def _content(text: str) -> str:
-    """The text itself, or that of the file it names."""
+    """The text itself, or that of the file or pipe it names."""
     try:
         is_file = text == "-" or Path(text).exists()
+        is_folder = is_file and Path(text).is_dir()
     except (OSError, ValueError):  # a text that no path could be
-        is_file = False
+        is_file = is_folder = False
+    if is_folder:
+        raise Failure(
+            f"{text} is a folder; name a file in it, or send these words themselves on standard input to -",
+            ExitCode.USAGE,
+        )
     if not is_file and _LOOKS_LIKE_PATH.fullmatch(text):
         raise Failure(
             f"there is no file {text}; to score these words themselves, send them on standard input to -",
@@ -186,6 +192,12 @@ def _score_all(
     with connection.client() as client, checked_values():
         counts = {each.namespace: each.memory_count for each in client.namespaces()}
         names = list(counts) if all_namespaces else [connection.namespace]
+        if not all_namespaces and connection.namespace not in counts:
+            raise Failure(
+                f"there is no namespace {connection.namespace}: nothing was ever stored in it; memory-ranker "
+                "namespaces lists those there are",
+                ExitCode.NOT_FOUND,
+            )
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("memories", total=sum(counts.get(name, 0) for name in names))
             for name in names:
@@ -197,6 +209,9 @@ def _score_all(
                         if not result.status.code and (result.promotion_candidate or not candidates):
                             results.append((name, each, result))
                     progress.advance(task, len(batch))
+        if not statuses:
+            # Where nothing was asked about, the server has not said yet whether it scores at all.
+            client.score_importance(connection.namespace, [{"memory": {"content": "-"}}], **context)
     results.sort(key=lambda each: (-each[2].importance.score, each[0], each[1].id))
     if connection.as_json:
         found = [

@@ -29,6 +29,8 @@ NAMES = {
     "override": "User's Word",
 }
 """Of the lines that sum to the score; parts of a signal are named by what they are."""
+ROUNDING = "rounding"
+"""A line of the last bits, which no table has room for."""
 PASSING = ("working", "episodic")
 FEW_LINKS = 0.3
 """Value of cross-references below which a memory of high importance could do with links."""
@@ -46,6 +48,7 @@ def show(result: Any, content: str, kind: str) -> None:
                 f"{line.contribution:+.3f}" if line.HasField("value") else "",
             ]
             for line in result.lines
+            if line.factor != ROUNDING
         ],
     )
     click.echo()
@@ -85,7 +88,7 @@ def markdown(result: Any, content: str, kind: str) -> str:
         "|--------|-------|--------|--------------|",
     ]
     for line in result.lines:
-        if "." not in line.factor:
+        if "." not in line.factor and line.factor != ROUNDING:
             value = _value(line) or "absent"
             lines.append(f"| {_name(line.factor)} | {value} | {line.weight:.0%} | {line.contribution:+.3f} |")
     lines += [
@@ -122,6 +125,9 @@ def show_all(results: Sequence[tuple[str, Any, Any]], limit: int, *, with_namesp
         screen.table([*numbers, *map(Column, names), Column("content", is_text=True)], rows)
     if len(results) > len(rows):
         click.echo(f"... and {len(results) - len(rows)} more; --limit shows more, --json has all.")
+    if not results:
+        click.echo("0 memories: there is none to score.")
+        return
     tiers = Counter(tier(result.importance.score) for _, _, result in results)
     counts = ", ".join(f"{tiers[name]} {name}" for name in ("high", "moderate", "low"))
     click.echo(f"{len(results)} memories: {counts}.")

@@ -100,13 +100,14 @@ class ImportancePart:
         return summed(self.lines)
 
 
-def closing(reached: float, wanted: float) -> float:
-    """The contribution that brings the sum to `wanted` to the last bit, where floating point has one."""
+def closing(reached: float, wanted: float) -> tuple[float, ...]:
+    """The contributions that bring a sum that has `reached` so far to exactly `wanted`, added in their order: one, and
+    a second of the last bits where no single number in floating point does it."""
     apart = wanted - reached
     for candidate in (apart, math.nextafter(apart, math.inf), math.nextafter(apart, -math.inf)):
         if reached + candidate == wanted:
-            return candidate
-    return apart
+            return (candidate,)
+    return apart, wanted - (reached + apart)
 
 
 SCORED_FIELDS = ("content", "kind", "subject", "tags", "metadata", "emotion", "superseded_by", "source_thread")

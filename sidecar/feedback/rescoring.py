@@ -49,11 +49,10 @@ class Move:
         reported sessions are many beside those that the prior stands for."""
         assert self.use is not None
         seen = self.standing.counts.seen
-        lines = (
-            ImportanceLine("without_use", self.own, 1.0, self.own),
-            ImportanceLine("use_rate", self.rate, 1.0, closing(self.own, self.use)),
-        )
-        return ImportancePart(seen / (seen + self.kappa), now, (self.reason,), lines)
+        lines = [ImportanceLine("without_use", self.own, 1.0, self.own)]
+        for factor, added in zip(("use_rate", "rounding"), closing(self.own, self.use), strict=False):
+            lines.append(ImportanceLine(factor, self.rate, 1.0, added))
+        return ImportancePart(seen / (seen + self.kappa), now, (self.reason,), tuple(lines))
 
     @property
     def reason(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sidecar.domain import Memory
+from sidecar.importance.content import QUESTION_MARKS
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
@@ -30,6 +31,8 @@ HAPPENED = frozenset(("episodic", "attempt", "debugging", "failure", "working"))
 """Kinds of memories of which two may both be true, whatever they say."""
 
 _PIECES = late(rf"(?:{WORD})(?:[.:/@-](?:{WORD}))*|{UNSPACED}|[=:]")
+# Of a whole number what it comes to; 3.10 may be a version, and 007 a name, and they stay as they are written.
+_WHOLE = late(r"\+?(-?(?:0|[1-9]\d*))(?:\.0+)?")
 _UNSPACED = late(UNSPACED)
 # What something is: after one of these only one thing can stand.
 _STATES = frozenset(
@@ -68,19 +71,25 @@ def disagree(one: Memory, other: Memory, pieces_of: PiecesOf = read_pieces) -> b
     """
     if HAPPENED & {one.kind, other.kind}:
         return False
-    if one.subject and other.subject and fold(one.subject) != fold(other.subject):
+    if one.subject and other.subject and _words(one.subject) != _words(other.subject):
         return False
-    said = _stated(one), _stated(other)
+    said = stated(one), stated(other)
     if said[0] is not None and said[1] is not None:
         return said[0][:2] == said[1][:2] and said[0][2] != said[1][2]
     # What differs may not be the first word: that alone spares reading most pairs.
     if _first_piece(one.content) != _first_piece(other.content):
         return False
-    return _texts_disagree(one.content, pieces_of(one.content), pieces_of(other.content))
+    if _asks(one.content) or _asks(other.content):
+        return False
+    return _texts_disagree(pieces_of(one.content), pieces_of(other.content))
 
 
-def _texts_disagree(one: str, a: list[str], b: list[str]) -> bool:
-    if not a or not b or a == b or max(len(a), len(b)) > LONGEST_CLAIM or one.rstrip()[-1:] in "?？؟":
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(QUESTION_MARKS)
+
+
+def _texts_disagree(a: list[str], b: list[str]) -> bool:
+    if not a or not b or a == b or max(len(a), len(b)) > LONGEST_CLAIM:
         return False
     start = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
@@ -107,15 +116,26 @@ def _texts_disagree(one: str, a: list[str], b: list[str]) -> bool:
     )
 
 
-def _stated(memory: Memory) -> tuple[str, str, str] | None:
-    """Subject, attribute and value where the metadata say them; None otherwise."""
+def stated(memory: Memory) -> tuple[str, str, str] | None:
+    """Subject, attribute and value where the metadata say them; None otherwise. What means the same is the same: 3, 3.0
+    and "3", true and "True", "Blue" and " blue "."""
     attribute, value = memory.metadata.get("attribute"), memory.metadata.get("value")
     subject = memory.subject or memory.metadata.get("subject")
-    if not (isinstance(attribute, str) and isinstance(subject, str) and value is not None):
+    if not (isinstance(attribute, str) and isinstance(subject, str) and isinstance(value, bool | int | float | str)):
         return None
-    if not isinstance(value, bool | int | float | str):
-        return None
-    return fold(subject), fold(attribute), fold(str(value)) if isinstance(value, str) else repr(value)
+    return _words(subject), _words(attribute), _meant(value)
+
+
+def _meant(value: bool | float | str) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    words = _words(str(value))
+    whole = _WHOLE.fullmatch(words)
+    return whole[1] if whole else words
+
+
+def _words(text: str) -> str:
+    return " ".join(fold(normalize(text)).split())
 
 
 def _first_piece(text: str) -> str | None:

@@ -24,6 +24,7 @@ from sidecar.importance.scoring import (
     Signal,
     completeness,
     confidence,
+    is_content_alone,
     retained,
     weigh,
 )
@@ -219,6 +220,7 @@ class ImportanceScorer:
             has_user_signal=signals["user"].value is not None,
             quality=looked.quality,
             completeness=completeness(signals, own.signals, self._expected(namespace, signals)),
+            is_content_alone=is_content_alone(signals),
         )
         consensus = consensus_of(subject.agent_scores)
         row = looked.row
@@ -261,6 +263,7 @@ class ImportanceScorer:
             has_user_signal=False,
             quality=looked.quality,
             completeness=completeness(signals, own.signals, self._expected(namespace, signals)),
+            is_content_alone=is_content_alone(signals),
         )
         told = Told(memory.kind, looked.around, decision_type=looked.analysis.decision_type)
         return ContentPart(breakdown, sure, factors(breakdown, told), looked.analysis.language)

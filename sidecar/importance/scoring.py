@@ -19,6 +19,8 @@ BASELINE_SHARE = 0.4
 """What a kind's baseline counts, as far as it is above or below the middle. With it the note's own example, whose lines
 sum to .797, comes to the .88 that it prints."""
 MIDDLE = 0.5
+ROUNDING = "rounding"
+"""The line of the last bits, where no single number brings a sum of floating point to what it must be."""
 
 USER_SHARE, QUALITY_SHARE, COMPLETENESS_SHARE = 0.4, 0.3, 0.3
 CONFIDENCE_TIERS = (
@@ -28,6 +30,8 @@ CONFIDENCE_TIERS = (
     (0.0, "very low confidence: a guess based on defaults"),
 )
 """From which confidence on, in words."""
+MOST_OF_CONTENT_ALONE = 0.49
+"""How sure a score can be that nothing but the content speaks for, whatever the content weighs."""
 
 Parts = Mapping[str, tuple[float | None, float]]
 """Value (None: absent) and share of each part of a signal."""
@@ -100,17 +104,22 @@ def weigh(
     raw = summed(lines)
     weighted = min(max(raw, settings.lowest), settings.highest)
     if weighted != raw:
-        lines.append(ImportanceLine("clamp", weighted, 1.0, closing(raw, weighted)))
-        weighted = summed(lines)
+        lines += _closing("clamp", raw, weighted)
     if rating is None:
         return Breakdown(weighted, weighted, tuple(lines))
-    lines.append(ImportanceLine("override", rating, 1.0, closing(weighted, rating)))
-    return Breakdown(summed(lines), weighted, tuple(lines))
+    lines += _closing("override", weighted, rating)
+    return Breakdown(rating, weighted, tuple(lines))
 
 
-def confidence(*, has_user_signal: bool, quality: float, completeness: float) -> float:
+def confidence(*, has_user_signal: bool, quality: float, completeness: float, is_content_alone: bool = False) -> float:
     """How sure a score is, in [0, 1]."""
-    return USER_SHARE * has_user_signal + QUALITY_SHARE * quality + COMPLETENESS_SHARE * completeness
+    sure = USER_SHARE * has_user_signal + QUALITY_SHARE * quality + COMPLETENESS_SHARE * completeness
+    return min(sure, MOST_OF_CONTENT_ALONE) if is_content_alone else sure
+
+
+def is_content_alone(signals: Mapping[str, Signal]) -> bool:
+    """True if no other signal is there."""
+    return not any(signal.value is not None for name, signal in signals.items() if name != "content")
 
 
 def completeness(signals: Mapping[str, Signal], weights: SignalWeights, expected: Sequence[str] = SIGNALS) -> float:
@@ -129,6 +138,14 @@ def confidence_words(value: float) -> str:
 def retained(score: float, lowest: float, retention: float) -> float:
     """What is left of a score when so much of it is retained: it sinks to the floor and never below."""
     return score if score <= lowest else lowest + (score - lowest) * retention
+
+
+def _closing(factor: str, reached: float, wanted: float) -> list[ImportanceLine]:
+    """The line that brings the sum to what is wanted, and one for the last bits where they need one."""
+    return [
+        ImportanceLine(name, wanted, 1.0, added)
+        for name, added in zip((factor, ROUNDING), closing(reached, wanted), strict=False)
+    ]
 
 
 def _parts(name: str, signal: Signal, weight: float) -> list[ImportanceLine]:

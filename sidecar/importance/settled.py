@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sidecar.config import Settings
 from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
+from sidecar.store.meta import IMPORTANCE_OFF
 
 SCORER_VERSION = 1
 """Grows with any change of what a content scores: then the content parts that are stored are made anew."""
@@ -35,7 +36,7 @@ def settled_importance(settings: Settings) -> ImportanceSettings:
 def identity_of(settings: ImportanceSettings) -> str:
     """Changes with anything between two starts that can change the content part of an importance."""
     if not settings.enabled:
-        return "off"
+        return IMPORTANCE_OFF
     ordered = replace(settings, emotion_namespaces=frozenset(), domains={}, namespaces={})
     sets = (sorted(settings.emotion_namespaces), sorted(settings.domains.items()), sorted(settings.namespaces.items()))
     return hashlib.sha256(repr((SCORER_VERSION, ordered, sets)).encode()).hexdigest()

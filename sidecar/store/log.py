@@ -295,6 +295,11 @@ def _take_rating(
 
 def _take_state(connection: sqlite3.Connection, namespace: str, row: MemoryState, states: dict[int, str]) -> bool:
     memory = _memory(connection, namespace, row.memory_id)
+    if meta.get(connection, meta.IMPORTANCE) == meta.IMPORTANCE_OFF.encode():
+        # Where nothing is scored no content part counts, wherever it was scored.
+        kept = dict(row.importance_parts)
+        kept.pop(PartName.CONTENT, None)
+        row = replace(row, importance_content=None, importance_parts=kept)
     state = (row.update_time, row.importance_content, row.importance_use)
     stand = importance.read(connection, memory.key)
     # A row from before parts were written out says nothing of them; the user's word came with the memory.

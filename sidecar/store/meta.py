@@ -23,7 +23,8 @@ _INFERRED_PRECISION = "inferred_precision"
 RANKING = "ranking"
 """What ranked when the store was last opened."""
 IMPORTANCE = "importance"
-"""What scored the content parts of importances, or that nothing did, when the store was last opened."""
+"""What scored the content parts of importances when the store was last opened; IMPORTANCE_OFF if nothing did."""
+IMPORTANCE_OFF = "off"
 _AGENT_SESSIONS = "agent_sessions"
 
 

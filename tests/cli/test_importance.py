@@ -8,10 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sidecar.cli.failures import ExitCode
+from sidecar.cli.group import cli
 from tests.cli.conftest import Run
 from tests.cli.test_memories import LINES, document
+from tests.serving import running
 
 DECISION = "Decision: Use PostgreSQL with pgvector for semantic search"
 GIVEN = (
@@ -209,8 +212,50 @@ def test_without_anything_to_score_it_says_what_to_give(run: Run, monkeypatch: p
 
 
 def test_bad_values_are_refused(run: Run) -> None:
-    """A rating out of range by the server, with its field; an id that nobody stored, too."""
+    """A rating out of range by the server, with its field; an id that nobody stored is not there."""
     refused = run("importance", "text", "--rating", "7")
     assert refused.exit_code == ExitCode.REFUSED
     assert "user_rating" in refused.stderr
-    assert run("importance", "--id", "nobody").exit_code == ExitCode.REFUSED
+    unknown = run("importance", "--id", "nobody")
+    assert unknown.exit_code == ExitCode.NOT_FOUND
+    assert "nobody" in unknown.stderr
+
+
+def test_a_namespace_that_is_not_there_is_no_empty_one(run: Run) -> None:
+    """The one is not found; the other has nothing to score, and is done."""
+    missing = run("importance", "--namespace", "nobody-wrote-here")
+    assert missing.exit_code == ExitCode.NOT_FOUND
+    assert "nobody-wrote-here" in missing.stderr
+    run("put", "Deploys are on Tuesdays", "--id", "m1")
+    run("delete", "m1")
+    empty = run("importance", "--namespace", os.environ["MEMORY_RANKER_NAMESPACE"])
+    assert (empty.exit_code, empty.stdout) == (ExitCode.OK, "0 memories: there is none to score.\n")
+
+
+def test_a_server_that_scores_nothing_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a namespace without memories, and of a store without any."""
+    with running(tmp_path, importance_scorer_enabled="false") as server:
+        monkeypatch.setenv("MEMORY_RANKER_LISTEN", server.listen)
+        found = [CliRunner().invoke(cli, ["importance", "--all-namespaces"])]
+        server.client.upsert("n", [{"id": "m", "content": "Deploys are on Tuesdays"}])
+        server.client.delete("n", ["m"])
+        found.append(CliRunner().invoke(cli, ["importance", "--namespace", "n"]))
+    for each in found:
+        assert each.exit_code == ExitCode.ERROR
+        assert "importance_scorer_enabled is false" in each.stderr
+        assert each.stdout == ""
+
+
+def test_a_folder_is_named_and_a_pipe_is_read(run: Run, tmp_path: Path) -> None:
+    """As a shell gives one for <(...)."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    refused = run("importance", str(folder))
+    assert refused.exit_code == ExitCode.USAGE
+    assert f"{folder} is a folder" in refused.stderr
+    end, other = os.pipe()
+    os.write(other, DECISION.encode())
+    os.close(other)
+    piped = document(run("importance", f"/dev/fd/{end}", "--json"))
+    os.close(end)
+    assert piped["lines"] == document(run("importance", DECISION, "--json"))["lines"]

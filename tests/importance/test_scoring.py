@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from sidecar.domain import summed
 from sidecar.importance.access import RECENCY_SHARE, SESSIONS_SHARE, sessions_value
 from sidecar.importance.content import PARTS
-from sidecar.importance.scoring import Signal, completeness, confidence, weigh
+from sidecar.importance.scoring import Adjustment, Signal, completeness, confidence, is_content_alone, weigh
 from sidecar.importance.settings import ImportanceSettings, SignalWeights
 
 WEIGHTS = SignalWeights()
@@ -51,6 +52,29 @@ def test_confidence_is_the_sum_of_its_three_parts() -> None:
     assert confidence(has_user_signal=True, quality=1.0, completeness=1.0) == pytest.approx(1.0)
     # With all five signals known, a quality of .73 gives the note's .92.
     assert confidence(has_user_signal=True, quality=0.73, completeness=1.0) == pytest.approx(0.92, abs=2e-3)
+
+
+def test_content_alone_is_a_guess_whatever_it_weighs() -> None:
+    """Below .5, also where all weight is the content's; any other signal lifts that."""
+    signals = {"content": Signal(0.9), "emotion": Signal(None)}
+    assert is_content_alone(signals)
+    assert not is_content_alone({**signals, "emotion": Signal(0.0)})
+    sure = completeness(signals, SignalWeights(1.0, 0.0, 0.0, 0.0, 0.0))
+    assert confidence(has_user_signal=False, quality=1.0, completeness=sure, is_content_alone=True) < 0.5
+    assert confidence(has_user_signal=False, quality=1.0, completeness=sure) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("kind", ["working", "procedural"])
+def test_a_rating_is_reached_to_the_last_bit(kind: str) -> None:
+    """From every score, by the lines as a reader adds them up; so is the clamp, from what is below it."""
+    settings = ImportanceSettings(lowest=0.1)
+    loss = [Adjustment("superseded", 1.0, -0.25), Adjustment("contradiction", 1.0, -0.15)]
+    for step in range(101):
+        signals = {"content": Signal(step / 101)}
+        assert weigh(signals, WEIGHTS, kind, settings, loss).score >= 0.1
+        for rating in (0.1, 0.2, 0.3, 0.7, step / 100):
+            found = weigh(signals, WEIGHTS, kind, settings, loss, rating)
+            assert found.score == rating == summed(found.lines)
 
 
 def test_completeness_is_the_weight_of_what_is_known() -> None:

@@ -29,6 +29,14 @@ def line(result: memory_pb2.ImportanceResult, factor: str) -> memory_pb2.Importa
     return next(each for each in result.lines if each.factor == factor)
 
 
+def sum_of(result: memory_pb2.ImportanceResult) -> float:
+    total = 0.0
+    for each in result.lines:
+        if "." not in each.factor:
+            total += each.contribution
+    return total
+
+
 def example() -> memory_pb2.ImportanceSubject:
     """The note's: a rated decision, used in 12 sessions."""
     found = memory_pb2.ImportanceSubject(
@@ -50,11 +58,7 @@ def test_the_contributions_shown_sum_to_the_score(shared_server: Running, namesp
     for each in score(
         shared_server, namespace, example(), subject("Never deploy on Fridays", "procedural"), subject("ok")
     ):
-        total = 0.0
-        for found in each.lines:
-            if "." not in found.factor:
-                total += found.contribution
-        assert total == each.importance.score
+        assert sum_of(each) == each.importance.score
 
 
 def test_the_note_s_example_has_all_five_signals(shared_server: Running, namespace: str) -> None:
@@ -117,9 +121,10 @@ def test_kinds_have_baselines(shared_server: Running, namespace: str) -> None:
 
 def test_a_rating_of_the_user_stands(shared_server: Running, namespace: str) -> None:
     """Exactly, whatever the signals say; what it overrides is shown beside it."""
-    for rating in (0.0, 0.9, 1.0):
+    for rating in (0.0, 0.1, 0.2, 0.3, 0.9, 1.0, 0.07, 1 / 3):
         (found,) = score(shared_server, namespace, subject("Test content", user_rating=rating))
         assert found.importance.score == rating
+        assert sum_of(found) == rating
         weighted = rating - line(found, "override").contribution
         assert 0.1 - 1e-9 <= weighted <= 1.0
 

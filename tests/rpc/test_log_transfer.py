@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,13 @@ from sidecar.domain import (
     Channel,
     DegradationReason,
     EmptyReason,
+    ImportanceLine,
+    ImportancePart,
     LeftOutReason,
     Micros,
     Packet,
     PacketItem,
+    PartName,
     PoolItem,
     Rating,
     Segment,
@@ -32,7 +36,7 @@ from sidecar.rpc.log_transfer import read_line
 from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
 from sidecar.store.log_rows import read_row, write_row
 from sidecar.store.merge import Report
-from tests.serving import Running
+from tests.serving import Running, running
 
 NOW: Micros = 1_790_000_000_123_456
 
@@ -263,6 +267,19 @@ def test_importances_ratings_and_times_come_in(client: Client, namespace: str) -
     older = LoggedRating("m", "b", Rating.HELPFUL, "", NOW - 1)
     assert client.import_log(namespace, lines(older)).known_count == 1
     assert client.get(namespace, "m").ratings.unhelpful == 1
+
+
+def test_a_server_that_scores_nothing_takes_no_content_part(tmp_path: Path) -> None:
+    """What was scored elsewhere does not count where the switch is off; all else of the row comes in."""
+    part = ImportancePart(0.4, NOW, ("a decision",), (ImportanceLine("content", 0.75, 1.0, 0.75),))
+    state = MemoryState("m", NOW, 0.75, 0.5, {PartName.CONTENT: part, PartName.USE: part})
+    with running(tmp_path, importance_scorer_enabled="false") as server:
+        server.client.upsert("n", [{"id": "m", "content": "text"}])
+        assert server.client.import_log("n", lines(state)).imported_count == 1
+        found = server.client.get("n", "m").importance
+        assert not found.HasField("content")
+        assert found.use == 0.5
+        assert server.client.import_log("n", lines(state)).known_count == 1
 
 
 def test_what_a_rescore_learned_moves_every_namespace_of_a_store_that_has_learned_nothing(
