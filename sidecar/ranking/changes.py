@@ -6,6 +6,7 @@ memory was in. Of a number, neither one less of the change does, nor half of it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from sidecar.domain import LeftOutReason
 from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
-from sidecar.ranking.packing import SLOT_SHARE_INVERSE
+from sidecar.ranking.packing import Fill
 from sidecar.ranking.pipeline import Limits, Packed
 
 MAX_ITEMS = 200
@@ -62,12 +63,14 @@ def _min_score(case: Case) -> Iterator[Change]:
 
 
 def _exclude(case: Case) -> Iterator[Change]:
-    """Without the twin, or else without one of the others in the packet, the last first."""
+    """Without the twin, or else without one of the others in the packet, the last first, or of the pinned ones that
+    are not, whose room and places are kept."""
     scored, wanted = case.occasion.scored, case.occasion.request.filter
     if len(wanted.exclude_ids) >= MAX_EXCLUDED:
         return
     twin = case.packed.seen.twin(case.row)
-    others = case.packed.rows[::-1]
+    others = list(dict.fromkeys((*case.packed.rows[::-1], *scored.gates.pinned.tolist())))
+    others = [other for other in others if other != case.row]
     for other in (others if twin is None else [twin, *(row for row in others if row != twin)])[:MAX_TRIES]:
         codes = scored.gates.codes.copy()
         codes[other] = FILTERED_CODE
@@ -78,13 +81,18 @@ def _exclude(case: Case) -> Iterator[Change]:
 
 
 def _raise_budget(case: Case) -> Iterator[Change]:
-    """The next budgets at which anything else is admitted, one by one; then by halving, from the largest of all."""
+    """The next budgets at which anything else of its segment is admitted, one by one; then by halving, from the largest
+    of all."""
     limits, packed = case.limits, case.packed
     if limits.token_budget is None:
         return
+    budget = limits.token_budget
     for _ in range(MAX_TRIES):
-        budget = _next_budget(packed, limits.slots)
-        if budget is None or budget > MAX_TOKEN_BUDGET:
+        needed = _own(case, packed).next_budget
+        if needed is None:
+            break
+        budget = _least_budget(case, packed, needed, budget)
+        if budget > MAX_TOKEN_BUDGET:
             break
         packed = case.pack(replace(limits, token_budget=budget))
         if case.row in packed.rows:
@@ -124,20 +132,24 @@ def _halved_budget(case: Case, limits: Limits, old: int) -> int | None:
 
 
 def _lower_budget(case: Case) -> Iterator[Change]:
-    """With less, a larger and better memory may not fit and make room. What a packet holds stays the same down to the
-    tokens that it is charged, so the next budget to try is one below them."""
+    """With less, a larger and better memory may not fit and make room. What a segment holds stays the same down to the
+    tokens that it is charged, so the next budget to try is the largest that gives it less."""
     limits, packed = case.limits, case.packed
-    own = int(case.occasion.scored.tokens[case.row])
+    old, own = limits.token_budget, int(case.occasion.scored.tokens[case.row])
+    budget = MAX_TOKEN_BUDGET if old is None else _budget_below(case, packed)
     for _ in range(MAX_TRIES):
-        most = packed.pinned.tokens + packed.ranked.tokens - 1
-        if most < own:
+        if budget < own:
             return
-        budget = _largest_budget(most, limits.slots)
-        if budget <= MAX_TOKEN_BUDGET:
-            packed = case.pack(replace(limits, token_budget=budget))
-            if case.row in packed.rows:
-                yield change("token_budget", limits.token_budget, budget, f"lower token_budget to {budget}.")
-                return
+        packed = case.pack(replace(limits, token_budget=budget))
+        if case.row in packed.rows:
+            yield change("token_budget", old, budget, f"lower token_budget to {budget}.")
+            return
+        budget = _budget_below(case, packed)
+
+
+def _budget_below(case: Case, packed: Packed) -> int:
+    """The largest token budget that gives the memory's segment less than it holds; below 0 if it holds nothing."""
+    return _least_budget(case, packed, _own(case, packed).tokens, 0) - 1
 
 
 def _token_count(case: Case) -> Iterator[Change]:
@@ -162,16 +174,19 @@ def _token_count(case: Case) -> Iterator[Change]:
 
 
 def _max_items(case: Case) -> Iterator[Change]:
-    """With more places and as many slots a packet goes on where it stopped, so one packing tells for all counts; with
-    fewer it ends earlier, so fewer help only where they leave another number of slots."""
+    """With more places and as many slots a packet goes on where it stopped, so the least count is found by halving;
+    with fewer it ends earlier, so fewer help only where they leave another number of slots."""
     request = case.occasion.request
     more: dict[int, list[int]] = {}
     for count in range(request.max_items + 1, MAX_ITEMS + 1):
         more.setdefault(case.limits_at(max_items=count).slots, []).append(count)
-    for slots, possible in more.items():
-        rows = case.pack(case.limits_at(max_items=possible[-1])).rows
-        if case.row in rows:
-            count = max(possible[0], rows.index(case.row) + 1 + slots)
+
+    def admits(count: int) -> bool:
+        return case.admits(limits=case.limits_at(max_items=count))
+
+    for possible in more.values():
+        if admits(possible[-1]):
+            count = possible[bisect_left(possible, True, hi=len(possible) - 1, key=admits)]
             yield change("max_items", request.max_items, count, f"raise max_items to {count}.")
             return
     if request.reserved_slots is not None:
@@ -179,7 +194,7 @@ def _max_items(case: Case) -> Iterator[Change]:
     seen = {case.limits.slots}
     for count in range(request.max_items - 1, 0, -1):
         limits = case.limits_at(max_items=count)
-        if limits.slots not in seen and case.admits(limits=limits):
+        if limits.slots not in seen and admits(count):
             yield change("max_items", request.max_items, count, f"lower max_items to {count}, with fewer slots.")
             return
         seen.add(limits.slots)
@@ -229,23 +244,18 @@ _NAMES: dict[Search, str] = {
 }
 
 
-def _kept(whole: int, slots: int) -> int:
-    return whole - whole * slots // SLOT_SHARE_INVERSE
+def _own(case: Case, packed: Packed) -> Fill:
+    """The segment that the memory could stand in."""
+    return packed.pinned if case.columns.pinned[case.row] else packed.ranked
 
 
-def _next_budget(packed: Packed, slots: int) -> int | None:
-    """The least token budget of the whole packet at which something else is admitted; None if all fitted."""
-    ranked = packed.ranked.next_budget
-    needs = [packed.pinned.next_budget, None if ranked is None else ranked + packed.pinned.tokens]
-    least = min((need for need in needs if need is not None), default=None)
-    return None if least is None else _largest_budget(least - 1, slots) + 1
+def _least_budget(case: Case, packed: Packed, needed: int, above: int) -> int:
+    """The least token budget from `above` on that gives the memory's segment `needed` tokens; one more than the largest
+    of all if none does. Budgets of segments grow with the whole."""
 
+    def suffices(budget: int) -> bool:
+        budgets = packed.split(budget)
+        of_segment = budgets.pinned if case.columns.pinned[case.row] else budgets.ranked
+        return of_segment is not None and of_segment >= needed
 
-def _largest_budget(most: int, slots: int) -> int:
-    """The largest token budget of a whole packet that leaves at most `most` for pinned and ranked memories."""
-    whole = most * SLOT_SHARE_INVERSE // (SLOT_SHARE_INVERSE - slots)
-    while _kept(whole + 1, slots) <= most:
-        whole += 1
-    while _kept(whole, slots) > most:
-        whole -= 1
-    return whole
+    return above + bisect_left(range(above, MAX_TOKEN_BUDGET + 1), True, key=suffices)

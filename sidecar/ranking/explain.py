@@ -81,7 +81,7 @@ def explain_miss(
     change, tried = smallest_change(case, reason)
     other = _other(case, reason)
     return Miss(
-        message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}"
+        message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}{_room(case, reason)}"
         + ("" if change else f" No single change that was tried admits it: of {', '.join(tried)}."),
         reason=reason,
         **(_standing(case) if gate == PASSED else {}),
@@ -104,6 +104,16 @@ def _other(case: Case, reason: LeftOutReason) -> str:
     return case.memory.superseded_by if reason is LeftOutReason.SUPERSEDED else ""
 
 
+def _room(case: Case, reason: LeftOutReason) -> str:
+    """How much a segment had, where that was too little."""
+    if reason not in (LeftOutReason.OVERSIZED, LeftOutReason.BUDGET):
+        return ""
+    budgets = case.packed.budgets
+    if case.columns.pinned[case.row]:
+        return f" Pinned memories have {budgets.pinned} tokens of this budget."
+    return f" Ranked memories have {budgets.ranked} tokens of this budget."
+
+
 _WORDS = {
     LeftOutReason.FILTERED: "The request's filter left it out.",
     LeftOutReason.SUPPRESSED: "It is suppressed.",
@@ -114,9 +124,9 @@ _WORDS = {
     LeftOutReason.NOT_A_CANDIDATE: "It was not among the candidates that were scored for this task; its rank is among "
     "all memories.",
     LeftOutReason.BELOW_MIN_SCORE: "Its score is below min_score.",
-    LeftOutReason.NEAR_DUPLICATE: "It says the same as a memory that is in the packet.",
+    LeftOutReason.NEAR_DUPLICATE: "It says the same as a memory that is in the packet, or pinned.",
     LeftOutReason.OVERSIZED: "It is larger than the whole budget of its segment.",
-    LeftOutReason.BUDGET: "It did not fit into what was left of the token budget.",
+    LeftOutReason.BUDGET: "It did not fit into what was left of its segment's budget.",
     LeftOutReason.OUTRANKED: "Others scored higher and took the places.",
 }
 

@@ -25,24 +25,42 @@ NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Tokens for the ranked and pinned part, and for each reserved slot; None means no limit."""
+    """Tokens for the pinned and the ranked segment, and for each reserved slot; None means no limit."""
 
+    pinned: int | None
     ranked: int | None
     slot: int | None
 
 
-def split_budget(token_budget: int | None, slots: int) -> Budgets:
-    """Divides a packet's budget before anything is filled (LEARNING section 8, step 1).
+def split_budget(token_budget: int | None, slots: int, pinned: Rows = NO_ROWS, demand: int = 0) -> Budgets:
+    """Divides a packet's budget before anything is filled (LEARNING section 8, step 1). What a part does not spend is
+    not given back: so none depends on what happens to fit into another, and none shrinks as the whole grows.
 
-    The ranked part is what remains of the whole after one floor, so it never shrinks as the whole grows. What a slot
-    does not spend is not given back.
+    `pinned` are the sizes of all pinned memories that may be served, `demand` is the size of all others together. What
+    slots leave is b. Pinned memories may take half of b, or what the others cannot use if that is more: a. The ranked
+    segment has what those of a size up to a leave of b, and no more than the smallest size above a. For at the budget
+    from which that one fits, as much as its size is left again: without the bound, the ranked segment would shrink
+    there. No larger bound does.
     """
     if token_budget is None:
-        return Budgets(None, None)
-    if slots == 0:
-        return Budgets(token_budget, 0)
+        return Budgets(None, None, None)
     kept = token_budget * slots // SLOT_SHARE_INVERSE
-    return Budgets(token_budget - kept, kept // slots)
+    whole, slot = token_budget - kept, kept // slots if slots else 0
+    if not len(pinned):
+        return Budgets(0, whole, slot)
+    allowance = max(whole // 2, whole - demand)
+    fits = pinned <= allowance
+    ranked = min(demand, whole - min(int(pinned[fits].sum()), allowance))
+    if not fits.all():
+        ranked = min(ranked, int(pinned[~fits].min()))
+    return Budgets(allowance, ranked, slot)
+
+
+def split_places(places: int, pinned: int, others: int) -> tuple[int, int]:
+    """Most memories of the pinned and of the ranked segment under a token budget, of so many that may be served: pinned
+    ones have half of the places, rounded up, or what the others leave. One that does not fit keeps its place."""
+    most = min(pinned, max(places - places // 2, places - others))
+    return most, places - most
 
 
 class ByScore:
@@ -126,13 +144,12 @@ def fill(
     places: int,
     budget: int | None,
     admits: Callable[[int], bool],
-    spent: int = 0,
 ) -> Fill:
     """Admits candidates in order until the places are taken.
 
-    `tokens` is by row; `spent` is what was taken of the whole budget before, `budget` what is left of it. A row above
-    the whole is OVERSIZED, one above what is left BUDGET, one that `admits` refuses, since it says the same as an
-    admitted memory, NEAR_DUPLICATE; what was not met before the last place is taken is OUTRANKED.
+    `tokens` is by row. A row above the budget is OVERSIZED, one above what is left of it BUDGET, one that `admits`
+    refuses, since it says the same as another, NEAR_DUPLICATE; what was not met before the last place is taken is
+    OUTRANKED.
     """
     result = Fill(candidates.rows)
     if places <= 0:
@@ -142,7 +159,7 @@ def fill(
         position = 0
         while position < len(rows):
             if budget is not None:
-                position = _skip(result, chunk, sizes, position, budget, spent)
+                position = _skip(result, chunk, sizes, position, budget)
                 if position == len(rows):
                     break
             row = rows[position]
@@ -157,12 +174,12 @@ def fill(
     return result
 
 
-def _skip(result: Fill, chunk: Rows, sizes: NDArray[np.int64], position: int, budget: int, spent: int) -> int:
+def _skip(result: Fill, chunk: Rows, sizes: NDArray[np.int64], position: int, budget: int) -> int:
     """The first place from `position` on whose row fits into what is left; those before it are passed over."""
     fits = (sizes[position:] <= budget - result.tokens).nonzero()[0]
     end = position + int(fits[0]) if len(fits) else len(chunk)
     if end > position:
-        skipped, oversized = chunk[position:end], sizes[position:end] > budget + spent
+        skipped, oversized = chunk[position:end], sizes[position:end] > budget
         result.leave_out(LeftOutReason.OVERSIZED, skipped[oversized])
         result.leave_out(LeftOutReason.BUDGET, skipped[~oversized])
         needed = result.tokens + int(sizes[position:end].min())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from sidecar.domain import EmptyReason, Floats, LeftOutReason
 from sidecar.features import REGISTRY, Columns, View
 from sidecar.ranking.gates import Gates
-from sidecar.ranking.packing import NO_ROWS, Budgets, ByScore, Fill, Rows, fill, split_budget
+from sidecar.ranking.packing import NO_ROWS, Budgets, ByScore, Fill, Rows, fill, split_budget, split_places
 from sidecar.ranking.reserved import Draw, Places, ReserveSettings, draw, least_fit, place
 from sidecar.ranking.standing import Details, Standing
 from sidecar.retrieval.duplicates import Seen, Texts
@@ -79,20 +80,17 @@ class Limits:
     slots: int
     min_score: float | None
 
-    @property
-    def budgets(self) -> Budgets:
-        """The budget of the ranked part and of each slot."""
-        return split_budget(self.token_budget, self.slots)
-
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The pinned and the ranked segment, before any draw."""
+    """The pinned and the ranked segment, before any draw, and how token budgets are split between them."""
 
     pinned: Fill
     ranked: Fill
     below_min_score: Rows
     seen: Seen
+    budgets: Budgets
+    split: Callable[[int | None], Budgets]
 
     @property
     def rows(self) -> list[int]:
@@ -116,26 +114,41 @@ class Packed:
 
 
 def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
-    """Fills the pinned segment, then the ranked one with what it leaves. `texts` are by row."""
-    columns, total = scored.columns, scored.score
+    """Fills the pinned segment, then the ranked one. `texts` are by row.
+
+    Without a token budget the ranked segment has the places that pinned memories leave. Under one, nothing in it
+    depends on which of them happen to fit, and so it never shrinks as the budget grows: both have budgets and places of
+    their own, and whatever says the same as any pinned memory stands back for it.
+    """
+    columns, total, pinned = scored.columns, scored.score, scored.gates.pinned
     candidates, below = scored.gates.others, NO_ROWS
     if limits.min_score is not None:
         clears = total[candidates] >= limits.min_score
         candidates, below = candidates[clears], candidates[~clears]
     places = limits.max_items - limits.slots
-    budget = limits.budgets.ranked
     seen = Seen(texts)
 
-    def fill_from(rows: Rows, before: Fill) -> Fill:
-        left = None if budget is None else budget - before.tokens
+    def fill_from(rows: Rows, places: int, budget: int | None) -> Fill:
         # As many as there are rows: it is all of them, in their order.
         score = total if len(rows) == len(total) else total.take(rows)
-        candidates = ByScore(rows, score, columns.ids, seen.upcoming)
-        return fill(candidates, scored.tokens, places - len(before.rows), left, seen.admits, before.tokens)
+        return fill(ByScore(rows, score, columns.ids, seen.upcoming), scored.tokens, places, budget, seen.admits)
 
-    pinned_part = fill_from(scored.gates.pinned, Fill()) if len(scored.gates.pinned) else Fill()
-    ranked_part = fill_from(candidates, pinned_part)
-    return Packed(pinned_part, ranked_part, below, seen)
+    if not len(pinned):
+        split = partial(split_budget, slots=limits.slots)
+        budgets = split(limits.token_budget)
+        return Packed(Fill(), fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
+    most = places
+    if limits.token_budget is not None:
+        most, places = split_places(places, len(pinned), len(candidates))
+    demand = int(scored.tokens[candidates].sum())
+    split = partial(split_budget, slots=limits.slots, pinned=scored.tokens[pinned], demand=demand)
+    budgets = split(limits.token_budget)
+    pinned_part = fill_from(pinned, most, budgets.pinned)
+    if limits.token_budget is None:
+        places -= len(pinned_part.rows)
+    else:
+        seen.add(pinned.tolist())
+    return Packed(pinned_part, fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +184,7 @@ def reserve(
     fits &= columns.reported_sessions < settings.min_reported_sessions
     fits[ranked] = False
     rows = fits.nonzero()[0]
-    slot_budget = limits.budgets.slot
+    slot_budget = packed.budgets.slot
     if slot_budget is not None:
         rows = rows[scored.tokens[rows] <= slot_budget]
     if limits.min_score is not None:

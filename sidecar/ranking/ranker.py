@@ -209,7 +209,6 @@ class Ranker:
         swap_within = self._reserve.swap_within if packet_id else 0.0  # what is not logged teaches nothing
         rows, places = arrange(packed, drawn_from.drawn, chance, scored.score, swap_within)
         items, undrawn = _log_rows(occasion, packed, drawn_from, rows, places)
-        budgets = limits.budgets
         shadow = None
         if packet_id and occasion.shadow is not None:
             drawn = set(drawn_from.drawn)
@@ -233,8 +232,8 @@ class Ranker:
             pool_sizes=drawn_from.pool_sizes,
             reserved_slots=limits.slots,
             token_budget=request.token_budget,
-            ranked_budget=budgets.ranked,
-            slot_budget=budgets.slot,
+            ranked_budget=packed.budgets.ranked,
+            slot_budget=packed.budgets.slot,
             agent_id=request.agent_id,
             session_id=request.session_id,
             surface=request.surface,

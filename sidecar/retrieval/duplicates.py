@@ -219,8 +219,13 @@ class Seen:
         self._admitted[number] = None
         return True
 
+    def add(self, numbers: Sequence[int]) -> None:
+        """Hears of others for which whatever says the same has to stand back."""
+        self._admitted.update(dict.fromkeys(numbers))
+        self._near = {}
+
     def twin(self, number: int) -> int | None:
-        """The first in the packet that says the same, or None."""
+        """The first that says the same and was there before, or None."""
         near = self._near.get(number)
         if near is None:
             near = self._compare(number)

@@ -80,24 +80,59 @@ def reasons(memories: Sequence[Mapping[str, Any]], unhelpful: frozenset[str], as
             found[name] = "SUPERSEDED"
         elif asked.min_score is not None and not each["pinned"] and each["relevance"] < asked.min_score:
             found[name] = "BELOW_MIN_SCORE"
-    whole = None if asked.token_budget is None else asked.token_budget - asked.token_budget * asked.slots // 10
-    used = 0
-    packed: list[str] = []
-    candidates = [each for each in memories if each["id"] not in found]
-    for each in sorted(candidates, key=lambda each: (not each["pinned"], -each["relevance"], each["id"])):
+    passed = [each for each in memories if each["id"] not in found]
+    order = sorted(passed, key=lambda each: (-each["relevance"], each["id"]))
+    pinned, others = ([each for each in order if each["pinned"] is pin] for pin in (True, False))
+    places, budget = asked.max_items - asked.slots, asked.token_budget
+    if budget is None:
+        said: list[str] = []
+        found |= filled(pinned, places, None, said)
+        found |= filled(others, places - len(said), None, said)
+        return found
+    of_pinned, of_ranked = parts(
+        budget - budget * asked.slots // 10,
+        [each["token_count"] for each in pinned],
+        sum(each["token_count"] for each in others),
+    )
+    kept = min(len(pinned), max((places + 1) // 2, places - len(others)))
+    found |= filled(pinned, kept, of_pinned, [])
+    found |= filled(others, places - kept, of_ranked, [each["content"].casefold() for each in pinned])
+    return found
+
+
+def parts(whole: int, pinned: Sequence[int], demand: int) -> tuple[int, int]:
+    """What pinned and ranked memories may take of a budget, told from the promise: pinned ones half of it, or what the
+    others cannot use; ranked ones the most that no bigger budget takes away again."""
+
+    def left(budget: int) -> int:
+        most = max(budget // 2, budget - demand)
+        return budget - min(most, sum(size for size in pinned if size <= most))
+
+    bigger = range(whole, max(whole, 2 * max(pinned, default=0)) + 1)
+    return max(whole // 2, whole - demand), min(demand, *map(left, bigger))
+
+
+def filled(
+    order: Sequence[Mapping[str, Any]], places: int, budget: int | None, said: list[str]
+) -> dict[str, str | None]:
+    """Why each is not admitted, in turn, where `said` has been said; adds to it what the admitted say."""
+    found: dict[str, str | None] = {}
+    used = admitted = 0
+    for each in order:
         name, size = each["id"], each["token_count"]
-        if len(packed) == asked.max_items - asked.slots:
+        if admitted >= places:
             found[name] = "OUTRANKED"
-        elif whole is not None and size > whole:
+        elif budget is not None and size > budget:
             found[name] = "OVERSIZED"
-        elif whole is not None and used + size > whole:
+        elif budget is not None and used + size > budget:
             found[name] = "BUDGET"
-        elif each["content"].casefold() in packed:
+        elif each["content"].casefold() in said:
             found[name] = "NEAR_DUPLICATE"
         else:
             found[name] = None
-            packed.append(each["content"].casefold())
+            said.append(each["content"].casefold())
             used += size
+            admitted += 1
     return found
 
 

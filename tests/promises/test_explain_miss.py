@@ -547,3 +547,21 @@ def test_nothing_is_logged_by_explaining(client: Client, namespace: str) -> None
     after = client.rank(namespace, max_items=1)
     assert int(after.packet_id[1:]) == int(before.packet_id[1:]) + 1
     assert after.score_version == before.score_version
+
+
+def test_a_pinned_memory_that_was_left_out_is_told_how_large_the_budget_must_be(
+    client: Client, namespace: str
+) -> None:
+    """And how much pinned memories had."""
+    write(client, namespace, {f"m{i}": 0.9 - i / 100 for i in range(20)}, token_count=100)
+    write(client, namespace, {"small": 0.9}, token_count=30, pinned=True)
+    write(client, namespace, {"missed": 0.1}, token_count=500, pinned=True)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 10, "reserved_slots": 0}
+    asked = rank_request(namespace, **options, token_budget=900)
+    why = client.explain_miss(namespace, "missed", request=asked)
+    assert (name_of(why.reason), why.smallest_change.field) == ("OVERSIZED", "token_budget")
+    assert why.message.endswith("Pinned memories have 450 tokens of this budget.")
+    budget = int(why.smallest_change.to_json)
+    assert budget == 2 * (30 + 500)
+    assert "missed" in ids(client.rank(namespace, **options, token_budget=budget))
+    assert "missed" not in ids(client.rank(namespace, **options, token_budget=budget - 1))

@@ -17,6 +17,7 @@ from tests.promises.frozen import BY_RELEVANCE, days_ago, frozen, ids, left_out,
 PINNED, RANKED, RESERVED = types_pb2.SEGMENT_PINNED, types_pb2.SEGMENT_RANKED, types_pb2.SEGMENT_RESERVED
 BUDGET, OVERSIZED = ranker_pb2.LEFT_OUT_REASON_BUDGET, ranker_pb2.LEFT_OUT_REASON_OVERSIZED
 OUTRANKED = ranker_pb2.LEFT_OUT_REASON_OUTRANKED
+NEAR_DUPLICATE = ranker_pb2.LEFT_OUT_REASON_NEAR_DUPLICATE
 BELOW = ranker_pb2.LEFT_OUT_REASON_BELOW_MIN_SCORE
 THROUGH_THE_SERVICE = settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -56,7 +57,7 @@ def lists(draw: st.DrawFn, pinned: bool = False) -> list[dict[str, Any]]:
             "content": text(draw(st.integers(0, 20))),
             "relevance": draw(st.sampled_from([0.2, 0.5, 0.7, 0.71, 0.9])),
             "token_count": draw(st.integers(1, 60)),
-            "pinned": pinned and draw(st.integers(0, 4)) == 0,
+            "pinned": pinned and draw(st.integers(0, 2)) == 0,
         }
         for name in names
     ]
@@ -111,58 +112,88 @@ def test_a_packet_never_exceeds_its_budget_and_counts_everyone(
     assert packet.tokens_used <= budget
 
 
-@THROUGH_THE_SERVICE
-@given(candidates=lists(), one=budgets, other=budgets, slots=st.integers(0, 2), max_items=st.integers(3, 8))
-def test_a_bigger_budget_never_gives_fewer_ranked_tokens(
-    client: Client, candidates: list[dict[str, Any]], one: int, other: int, slots: int, max_items: int
+@st.composite
+def alike(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Lists with pinned memories, of which many say the same but for their letters' case, and some have no count."""
+    found = draw(lists(pinned=True))
+    for each in found:
+        said = text(draw(st.integers(0, 6)))
+        each["content"] = said.upper() if draw(st.booleans()) else said
+        each["token_count"] = draw(st.sampled_from([None, each["token_count"], 1, 30]))
+    return found
+
+
+@settings(THROUGH_THE_SERVICE, max_examples=300)
+@given(
+    candidates=lists(pinned=True) | alike(),
+    one=budgets,
+    more=st.integers(1, 3) | budgets,
+    slots=st.integers(0, 2),
+    max_items=st.integers(1, 8),
+    min_score=st.sampled_from([None, None, 0.6]),
+    wrapper=st.sampled_from(["", "", "<memory></memory>"]),
+)
+def test_a_bigger_budget_never_gives_a_segment_fewer_tokens(
+    client: Client,
+    candidates: list[dict[str, Any]],
+    one: int,
+    more: int,
+    slots: int,
+    max_items: int,
+    min_score: float | None,
+    wrapper: str,
 ) -> None:
-    """And the first memory on which two budgets differ is one that the bigger admits."""
-    _compare(client, candidates, one, other, {"reserved_slots": slots, "max_items": max_items}, (RANKED,))
-
-
-@THROUGH_THE_SERVICE
-@given(candidates=lists(pinned=True), one=budgets, other=budgets, slots=st.integers(0, 2))
-def test_nor_do_pinned_and_ranked_memories_together(
-    client: Client, candidates: list[dict[str, Any]], one: int, other: int, slots: int
-) -> None:
-    """With pinned memories, which are served first and may crowd ranked ones out, the two segments are one row. Nor do
-    the pinned ones alone; nor the ranked ones alone, where both budgets hold the same pinned ones."""
-    options: dict[str, Any] = {"reserved_slots": slots, "max_items": 6}
-    less, more = _compare(client, candidates, one, other, options, (PINNED, RANKED))
-    assert _tokens(less, PINNED) <= _tokens(more, PINNED)
-    if ids(less, PINNED) == ids(more, PINNED):
-        assert _tokens(less, RANKED) <= _tokens(more, RANKED)
-
-
-def test_a_pinned_memory_that_only_the_bigger_budget_holds_takes_the_room_of_ranked_ones(client: Client) -> None:
-    """Why the ranked segment alone can be smaller beside pinned memories: a budget of 10 must serve the pinned memory,
-    which leaves nothing; one of 9 cannot, and the ranked memory of 5 fits. To be left out there too, it would have to
-    give way to a memory that is not served."""
-    candidates = [*own_list([10], pinned=True), *own_list([10, 5])[1:]]
-    nine, ten = (rank(client, candidates, token_budget=budget, reserved_slots=0) for budget in (9, 10))
-    assert (ids(nine, PINNED), ids(nine, RANKED), left_out(nine)) == ([], ["m01"], {OVERSIZED: 1})
-    assert (ids(ten, PINNED), ids(ten, RANKED), left_out(ten)) == (["m00"], [], {BUDGET: 1})
-
-
-def _compare(
-    client: Client, candidates: list[dict[str, Any]], one: int, other: int, options: dict[str, Any], of: tuple[int, ...]
-) -> tuple[ranker_pb2.RankResponse, ranker_pb2.RankResponse]:
-    small, big = sorted((one, other))
-    packets = {budget: rank(client, candidates, token_budget=budget, **options) for budget in (small, big)}
-    rows = {budget: [item for item in packet.items if item.segment in of] for budget, packet in packets.items()}
-    tokens = {budget: sum(item.tokens for item in row) for budget, row in rows.items()}
-    assert tokens[small] <= tokens[big]
-    # Best first, pinned before ranked: where each memory stands in the order of filling.
-    order = sorted(candidates, key=lambda each: (not each["pinned"], -each["relevance"], each["id"]))
-    turn = {each["id"]: i for i, each in enumerate(order)}
-    less, more = ({item.memory.id for item in rows[budget]} for budget in (small, big))
-    if less != more:
-        assert min(less ^ more, key=turn.__getitem__) in more
-    return packets[small], packets[big]
+    """Neither the ranked nor the pinned one, whatever is pinned, says the same or is wrapped; and the first memory of a
+    segment on which two budgets differ is one that the bigger admits."""
+    options: dict[str, Any] = {"max_items": max(max_items, slots + 1), "reserved_slots": slots}
+    options |= {"min_score": min_score, "item_wrapper": wrapper}
+    less, greater = (rank(client, candidates, token_budget=budget, **options) for budget in (one, one + more))
+    order = [each["id"] for each in sorted(candidates, key=lambda each: (-each["relevance"], each["id"]))]
+    for segment in (PINNED, RANKED):
+        assert _tokens(less, segment) <= _tokens(greater, segment)
+        differ = set(ids(less, segment)) ^ set(ids(greater, segment))
+        if differ:
+            assert min(differ, key=order.index) in ids(greater, segment)
 
 
 def _tokens(packet: ranker_pb2.RankResponse, segment: int) -> int:
     return sum(item.tokens for item in packet.items if item.segment == segment)
+
+
+def test_pinned_memories_have_half_of_the_budget_or_what_is_left(client: Client) -> None:
+    """A pinned memory that fits only into a bigger budget takes nothing away from ranked ones there: at the budget that
+    admits it, they have as much as its size, and below it no more. Where all fit, all are served."""
+    many = [*own_list([10], pinned=True), *own_list([0] + [5] * 9)[1:]]
+    for budget, pinned, ranked in ((9, [], 5), (19, [], 10), (20, ["m00"], 10), (29, ["m00"], 15), (55, ["m00"], 45)):
+        packet = rank(client, many, token_budget=budget, reserved_slots=0)
+        assert (ids(packet, PINNED), _tokens(packet, RANKED)) == (pinned, ranked), budget
+    few = [*own_list([10], pinned=True), *own_list([10, 5])[1:]]
+    for budget, expected, why in ((14, ["m01"], {OVERSIZED: 1}), (15, ["m00", "m01"], {})):
+        packet = rank(client, few, token_budget=budget, reserved_slots=0)
+        assert (ids(packet), left_out(packet)) == (expected, why)
+    packet = rank(client, own_list([10], pinned=True), token_budget=10, reserved_slots=0)
+    assert ids(packet, PINNED) == ["m00"]
+
+
+def test_pinned_memories_have_half_of_the_places_or_what_is_left(client: Client) -> None:
+    """Under a token budget; rounded up. One that does not fit keeps its place, for a bigger budget admits it. Without a
+    budget they have all places."""
+    candidates = [*own_list([1] * 6, pinned=True), *own_list([1] * 10)[6:]]
+    for max_items, budget, pinned, ranked in ((5, 100, 3, 2), (8, 100, 4, 4), (9, 100, 5, 4), (5, None, 5, 0)):
+        packet = rank(client, candidates, token_budget=budget, max_items=max_items, reserved_slots=0)
+        assert (len(ids(packet, PINNED)), len(ids(packet, RANKED))) == (pinned, ranked)
+    candidates[0]["token_count"] = 99
+    packet = rank(client, candidates[:1] + candidates[6:], token_budget=20, max_items=3, reserved_slots=0)
+    assert (ids(packet), left_out(packet)) == (["m06", "m07"], {OVERSIZED: 1, OUTRANKED: 2})
+
+
+def test_what_says_the_same_as_a_pinned_memory_stands_back_also_if_that_does_not_fit(client: Client) -> None:
+    """Under a token budget: or else a bigger budget, which holds the pinned one, would take the other away."""
+    candidates = own_list([40, 5, 5])
+    candidates[0] |= {"pinned": True, "content": candidates[1]["content"].upper()}
+    packet = rank(client, candidates, token_budget=20, reserved_slots=0)
+    assert (ids(packet), left_out(packet)) == (["m02"], {OVERSIZED: 1, NEAR_DUPLICATE: 1})
+    assert ids(rank(client, candidates, token_budget=80, reserved_slots=0)) == ["m00", "m02"]
 
 
 @THROUGH_THE_SERVICE
@@ -221,11 +252,12 @@ def test_nothing_fits_into_nothing(client: Client) -> None:
 
 
 def test_larger_than_the_whole_is_told_from_larger_than_what_is_left(client: Client) -> None:
-    """Also behind pinned memories: only what the whole budget could not hold is oversized."""
-    candidates = [*own_list([60], pinned=True), *own_list([10, 50, 101])[1:]]
+    """Only what the whole budget of its segment could not hold is oversized; pinned memories have a budget of their
+    own."""
+    candidates = [*own_list([40, 20, 51], pinned=True), *own_list([0] * 3 + [20, 50, 61])[3:]]
     packet = rank(client, candidates, token_budget=100, reserved_slots=0)
-    assert ids(packet) == ["m00"]
-    assert left_out(packet) == {BUDGET: 1, OVERSIZED: 1}
+    assert (ids(packet, PINNED), ids(packet, RANKED)) == (["m00"], ["m03"])
+    assert left_out(packet) == {BUDGET: 2, OVERSIZED: 2}
 
 
 def test_without_a_count_of_the_caller_s_the_server_counts(client: Client, namespace: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.domain import LeftOutReason
-from sidecar.ranking.packing import ByScore, Fill, fill, split_budget
+from sidecar.ranking.packing import ByScore, Fill, fill, split_budget, split_places
 
 
 def packed(sizes: list[int], places: int, budget: int | None, same: set[tuple[int, int]] | None = None) -> Fill:
@@ -84,15 +84,53 @@ def test_every_memory_is_admitted_or_counted_once(sizes: list[int], places: int,
     assert sum(result.left_out().values()) == len(over)
 
 
-@given(budget=st.integers(0, 10_000), slots=st.sampled_from([0, 1, 2]))
-def test_the_ranked_part_grows_with_the_whole(budget: int, slots: int) -> None:
-    """One token more never shrinks the ranked part, and the parts never exceed the whole."""
-    now, then = split_budget(budget, slots), split_budget(budget + 1, slots)
+pins = st.lists(st.integers(0, 60), max_size=6)
+
+
+@given(
+    budget=st.integers(0, 300), more=st.integers(1, 9), slots=st.integers(0, 2), pinned=pins, demand=st.integers(0, 200)
+)
+def test_every_part_grows_with_the_whole(budget: int, more: int, slots: int, pinned: list[int], demand: int) -> None:
+    """A bigger budget shrinks no part, whatever is pinned; and the parts never exceed the whole."""
+    sizes = np.array(pinned, dtype=np.int64)
+    now, then = (split_budget(whole, slots, sizes, demand) for whole in (budget, budget + more))
+    for before, after in ((now.pinned, then.pinned), (now.ranked, then.ranked), (now.slot, then.slot)):
+        assert before is not None
+        assert after is not None
+        assert before <= after
+    assert now.pinned is not None
     assert now.ranked is not None
-    assert then.ranked is not None
     assert now.slot is not None
-    assert now.ranked <= then.ranked
-    assert now.ranked + slots * now.slot <= budget
+    held = packed(pinned, 9, now.pinned).tokens if pinned else 0
+    assert held + now.ranked + slots * now.slot <= budget
+
+
+@given(budget=st.integers(0, 150), pinned=pins.filter(bool), demand=st.integers(0, 200))
+def test_ranked_memories_have_all_that_no_bigger_budget_takes_away(budget: int, pinned: list[int], demand: int) -> None:
+    """One token more than the ranked segment has would be lost again at some bigger budget, or is of no use."""
+    sizes = np.array(pinned, dtype=np.int64)
+    ranked = split_budget(budget, 0, sizes, demand).ranked
+    assert ranked is not None
+    assert 2 * ranked >= min(budget, 2 * demand)
+    left = []
+    for whole in range(budget, budget + 150):
+        most = split_budget(whole, 0, sizes, demand).pinned
+        assert most is not None
+        left.append(whole - min(most, sum(size for size in pinned if size <= most)))
+    assert ranked == min(demand, *left)
+
+
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 12))
+def test_places_that_either_leaves_are_the_others(places: int, pinned: int, others: int) -> None:
+    """No place is kept for nothing, each has half if it needs it, and a place more is none less for either."""
+    of_pinned, of_ranked = split_places(places, pinned, others)
+    assert of_pinned + of_ranked == places
+    assert of_pinned <= pinned
+    assert of_pinned >= min(pinned, (places + 1) // 2, places)
+    assert min(of_ranked, others) >= min(others, places // 2)
+    assert min(of_pinned, pinned) + min(of_ranked, others) == min(places, pinned + others)
+    for now, then in zip((of_pinned, of_ranked), split_places(places + 1, pinned, others), strict=True):
+        assert now <= then
 
 
 def test_no_budget_means_no_limit() -> None:
