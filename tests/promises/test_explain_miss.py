@@ -549,9 +549,7 @@ def test_nothing_is_logged_by_explaining(client: Client, namespace: str) -> None
     assert after.score_version == before.score_version
 
 
-def test_a_pinned_memory_that_was_left_out_is_told_how_large_the_budget_must_be(
-    client: Client, namespace: str
-) -> None:
+def test_a_pinned_memory_that_was_left_out_is_told_how_large_the_budget_must_be(client: Client, namespace: str) -> None:
     """And how much pinned memories had."""
     write(client, namespace, {f"m{i}": 0.9 - i / 100 for i in range(20)}, token_count=100)
     write(client, namespace, {"small": 0.9}, token_count=30, pinned=True)
