@@ -7,7 +7,7 @@ everything, from the same numbers. docs/speed.md says how well the choice is mad
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Micros
-from sidecar.features import FEATURE_NAMES, Columns, TermMatch, TextMatches, View, dates, lexical
+from sidecar.features import FEATURE_NAMES, Columns, TextMatches, View, dates, lexical
 from sidecar.ranking.gates import PASSED, Gates
 from sidecar.ranking.standing import standing_of
 from sidecar.retrieval.near import Near, Standings
@@ -192,7 +192,7 @@ def _passing(rows: Rows, codes: NDArray[np.int8]) -> Rows:
 def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[tuple[Rows, Amounts | float]]:
     """Rows that bear something that the task names, and what that could be worth to them."""
     text = task.text
-    yield from _worded(snapshot, task, lexical.telling(text), task.pull("lexical", "thread"))
+    yield from _worded(snapshot, task, standings, task.pull("lexical", "thread"))
     telling_context = [term for term in text.context_terms if not term.is_stop_word]
     for terms, pull in ((text.handles, task.pull("handles")), (telling_context, task.pull("context"))):
         attainable = sum(term.idf for term in terms)
@@ -208,18 +208,20 @@ def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[t
 
 
 def _worded(
-    snapshot: Snapshot, task: Task, terms: Sequence[TermMatch], pull: float
+    snapshot: Snapshot, task: Task, standings: Standings, pull: float
 ) -> Iterator[tuple[Rows, Amounts | float]]:
     """Rows that bear the task's terms. Where every word counts alike, so it does here."""
-    alike, of_terms, left = "lexical" in task.weights.variants, snapshot.contents.near.of_terms, POSTINGS
+    terms, alike, left = lexical.telling(task.text), "lexical" in task.weights.variants, POSTINGS
     attainable = len(terms) if alike else sum(term.idf for term in terms)
     for term in sorted(terms, key=lambda term: len(term.rows)):
         rows, counts = term.rows, term.counts
         left -= len(rows)
         if left < 0:
-            best = of_terms.get(term.term)
+            best = standings.of_terms.get(term.term)
             if best is None:
-                best = of_terms[term.term] = np.sort(_top(rows, _saturated(task.text, rows, counts), BEST_OF_TERM))
+                best = np.sort(_top(rows, _saturated(task.text, rows, counts), BEST_OF_TERM))
+                if snapshot.score_version >= standings.score_version:
+                    standings.of_terms[term.term] = best
             here = meeting(rows, best)[0]
             rows, counts = rows[here], counts[here]
         yield rows, pull / attainable * (1.0 if alike else term.idf * _saturated(task.text, rows, counts))

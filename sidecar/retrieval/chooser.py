@@ -74,7 +74,7 @@ class Chooser:
             snapshot = self._namespaces.settled(namespace)  # after it was said to listen: no write falls between
             if snapshot is None or snapshot.contents.near is not near:
                 return
-            near.standings[key] = Standings.of(make(snapshot), touched, now)
+            near.standings[key] = Standings.of(make(snapshot), touched, snapshot.score_version, now)
             near.listening = [standings.touched for standings in near.standings.values()]
 
     def _run(self) -> None:

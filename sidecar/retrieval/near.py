@@ -24,20 +24,24 @@ Amounts = NDArray[np.float32]
 @dataclass(frozen=True, slots=True, eq=False)
 class Standings:
     """What some weights gave the first rows of a snapshot before any task, shape (rows,); `best` are the rows of most,
-    descending. `touched` are rows that were written since."""
+    descending. `touched` are rows that were written since the snapshot of `score_version` was made."""
 
     amounts: Amounts
     best: Rows
     touched: list[int]
+    score_version: int
     made_at: float
+    of_terms: dict[str, Rows] = field(default_factory=dict)
+    """The rows to which a common term gives most: found no earlier than the standings, so that what was written since
+    is fresh or touched."""
 
     @staticmethod
-    def of(amounts: Amounts, touched: list[int], made_at: float) -> Standings:
+    def of(amounts: Amounts, touched: list[int], score_version: int, made_at: float) -> Standings:
         """`made_at` is in seconds of a clock that never steps back."""
         count = min(BEST_ROWS, len(amounts))
         best = np.argpartition(-amounts, count - 1)[:count] if count else np.empty(0, np.int64)
         best = best[np.argsort(-amounts[best], kind="stable")]
-        return Standings(amounts, best.astype(np.int32), touched, made_at)
+        return Standings(amounts, best.astype(np.int32), touched, score_version, made_at)
 
 
 @dataclass(slots=True, eq=False)
@@ -48,8 +52,6 @@ class Near:
     standings: dict[Hashable, Standings] = field(default_factory=dict)
     wanted: dict[Hashable, Callable[..., Amounts]] = field(default_factory=dict)
     """How to make the standings that were asked for last, from a snapshot."""
-    of_terms: dict[str, Rows] = field(default_factory=dict)
-    """The rows to which a common term gives most."""
     listening: list[list[int]] = field(default_factory=list)
 
     def want(self, key: Hashable, make: Callable[..., Amounts]) -> Standings | None:
@@ -78,6 +80,7 @@ class Near:
                 standings.amounts[: len(known)][known],
                 row_of[best[known[best]]],
                 [int(row_of[row]) for row in touched if row < len(live) and live[row]],
+                standings.score_version,
                 standings.made_at,
             )
         after.listening = [standings.touched for standings in after.standings.values()]

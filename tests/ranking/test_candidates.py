@@ -30,13 +30,15 @@ from sidecar.domain import (
 from sidecar.features import View
 from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.use_rate import PRIOR
+from sidecar.ranking import candidates
+from sidecar.ranking import occasion as occasion_module
 from sidecar.ranking.candidates import part_with
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.gates import PASSED
 from sidecar.ranking.pipeline import score
 from sidecar.ranking.ranker import Ranker
 from sidecar.ranking.standing import gates_at, standing
-from sidecar.retrieval.chooser import Chooser
+from sidecar.retrieval.chooser import MOST_FRESH, Chooser
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import empty_snapshot
@@ -44,6 +46,7 @@ from sidecar.store.store import Store
 from sidecar.weights import PRESETS, Weights, WeightsHolder
 from tests.bench import workload
 from tests.features.building import NOW
+from tests.promises.frozen import text
 from tests.ranking.test_standing import TASKS, memories
 from tests.weights.test_linear import weights_of_any_kind
 
@@ -239,6 +242,29 @@ def test_what_was_written_since_is_a_candidate(moving: Both) -> None:
     assert (packet.items[0].memory_id, packet.items[0].segment) == (plain, Segment.PINNED)
     moving.store.delete("n", ["fresh"], NOW)
     assert "fresh" not in {item.memory_id for item in moving.rank(TASK).items}
+
+
+def test_a_common_word_leads_to_what_was_written_since(moving: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows to which a common word gives most are looked up anew once what was written has been taken in."""
+    for name, value in {"POSTINGS": 0, "BEST_OF_TERM": 50, "STANDING_LOOKED_AT": 0, "BEST_STANDING": 0}.items():
+        monkeypatch.setattr(candidates, name, value)
+    monkeypatch.setattr(occasion_module, "FEWEST_CANDIDATES", 0)
+
+    def chosen() -> list[str]:
+        request = RankRequest("n", "marmot", max_items=20, weights="smartctx")
+        occasion = moving.cut.occasions.prepare(request, lambda: None)
+        assert occasion.candidates is not None
+        return [occasion.snapshot.columns.ids[row] for row in occasion.candidates]
+
+    moving.put("n", [{"id": f"early{at}", "content": f"marmot {text(at)}"} for at in range(MOST_FRESH)])
+    moving.rank("marmot", weights="smartctx")
+    moving.chooser.look()
+    assert sum(name.startswith("early") for name in chosen()) == 50
+    moving.put("n", [{"id": f"other{at}", "content": text(at + MOST_FRESH)} for at in range(MOST_FRESH)])
+    moving.put("n", [{"id": "late", "content": "marmot"}])
+    assert "late" in chosen()
+    moving.chooser.look()
+    assert "late" in chosen()
 
 
 def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
