@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -23,7 +24,9 @@ REQUEST_BYTES = 8_192
 SECONDS = 5.0
 """How long a request may take to come in, and an answer to go out."""
 CONNECTIONS = 64
-"""More at a time are hung up on at once."""
+"""For one more, the one that has been silent longest is hung up on, so that silence holds up no probe."""
+ANY_HOST = re.compile("https?://[^/?]*", re.IGNORECASE)
+"""What stands before the path in a request to a proxy, which is a request to us all the same (RFC 9112, 3.2.2)."""
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -42,6 +45,8 @@ class HttpPort:
         self._over = asyncio.Event()
         self._scraping = asyncio.Lock()
         self._open: set[asyncio.StreamWriter] = set()
+        self._silent: dict[asyncio.StreamWriter, None] = {}
+        """Those whose request has not come in yet, in the order in which they came."""
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
 
@@ -77,12 +82,17 @@ class HttpPort:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._open) >= CONNECTIONS:
-            writer.transport.abort()
-            return
+            gone = next(iter(self._silent), writer)
+            gone.transport.abort()
+            if gone is writer:
+                return
+            self._let_go(gone)
         self._open.add(writer)
+        self._silent[writer] = None
         try:
             async with asyncio.timeout(SECONDS):
                 request = await _request(reader)
+            self._silent.pop(writer, None)
             if request is not None:
                 answer = await self._answer(request)
                 async with asyncio.timeout(SECONDS):
@@ -93,8 +103,12 @@ class HttpPort:
         except (TimeoutError, OSError):
             pass  # whoever asked is gone or too slow, and nobody else is concerned
         finally:
-            self._open.discard(writer)
+            self._let_go(writer)
             writer.transport.abort()
+
+    def _let_go(self, writer: asyncio.StreamWriter) -> None:
+        self._open.discard(writer)
+        self._silent.pop(writer, None)
 
     async def _answer(self, request: bytes) -> bytes:
         if not request:
@@ -102,7 +116,7 @@ class HttpPort:
         words = request.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
             return _response(HTTPStatus.BAD_REQUEST)
-        method, path = words[0], words[1].partition("?")[0]
+        method, path = words[0], ANY_HOST.sub("", words[1], count=1).partition("?")[0]
         if path not in PATHS:
             return _response(HTTPStatus.NOT_FOUND)
         if method not in ("GET", "HEAD"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
+import contextlib
 import os
 import signal
 import socket
@@ -37,6 +37,8 @@ def test_nothing_but_three_paths_is_on_it(port: HttpPort) -> None:
         ("/readyz", "ready\n"),
         ("/metrics", "up 1\n"),
         ("/livez?verbose", "alive\n"),
+        ("http://sidecar.example:9464/readyz", "ready\n"),
+        ("HTTPS://[::1]/livez?verbose", "alive\n"),
     ):
         found = ask(port.listen, path)
         assert (found.status, found.text, found.headers["connection"]) == (200, body, "close")
@@ -45,7 +47,7 @@ def test_nothing_but_three_paths_is_on_it(port: HttpPort) -> None:
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
             refused = ask(port.listen, path, method)
             assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD")
-    for path in ("/", "/metrics/", "/debug", "//livez", "/livez/../metrics", "/healthz", "*"):
+    for path in ("/", "/metrics/", "/debug", "//livez", "/livez/../metrics", "/healthz", "*", "http://host", "http://livez", "ftp://host/livez"):
         assert ask(port.listen, path).status == 404, path
 
 
@@ -68,29 +70,55 @@ def test_what_is_no_http_is_refused(port: HttpPort, sent: bytes, status: int) ->
 
 
 def test_silent_callers_hold_nothing_up(port: HttpPort) -> None:
-    """With as many silent connections as are taken less one, a probe is answered at once; beyond them it is hung up
-    on, and after they are gone it is answered again. Nobody keeps the port from closing."""
+    """However many connections send nothing, or half a request, a probe is answered at once; those that have been
+    silent longest are hung up on for it, the latest are not, and nobody keeps the port from closing."""
     host, _, number = port.listen.rpartition(":")
-    silent = [socket.create_connection((host, int(number)), timeout=10) for _ in range(CONNECTIONS - 1)]
+    silent = []
     try:
-        for caller in silent:
-            caller.sendall(b"GET /livez HTT")
-        assert ask(port.listen, "/livez").status == 200
-        more = [socket.create_connection((host, int(number)), timeout=10) for _ in range(20)]
-        with pytest.raises((ConnectionError, http.client.RemoteDisconnected)):
-            ask(port.listen, "/livez")
-        for caller in more:
-            caller.close()
-        while True:  # until their ends have come in
-            try:
-                assert ask(port.listen, "/livez").status == 200
-                break
-            except (ConnectionError, http.client.RemoteDisconnected):
-                continue
+        for _ in range(2 * CONNECTIONS):
+            silent.append(socket.create_connection((host, int(number)), timeout=10))
+            if len(silent) % 2:
+                silent[-1].sendall(b"GET /livez HTT")
+            assert ask(port.listen, "/livez").status == 200
+        for caller in silent[: CONNECTIONS // 2]:
+            with contextlib.suppress(ConnectionResetError):
+                assert caller.recv(100) == b""
+        silent[-1].sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert silent[-1].recv(100).startswith(b"HTTP/1.1 200 ")
         port.close()
     finally:
         for caller in silent:
             caller.close()
+
+
+def test_callers_that_are_being_answered_are_not_hung_up_on() -> None:
+    """While scrapes wait on all connections but one, a silent one gives way to a probe, and they are answered."""
+    gate = threading.Event()
+
+    def slow() -> bytes:
+        gate.wait(30)
+        return b"up 1\n"
+
+    port = HttpPort("127.0.0.1:0", slow, "text/plain")
+    host, _, number = port.listen.rpartition(":")
+    callers = []
+    try:
+        for _ in range(CONNECTIONS - 1):
+            callers.append(socket.create_connection((host, int(number)), timeout=10))
+            callers[-1].sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert ask(port.listen, "/livez").status == 200  # it has heard those before, too
+        with socket.create_connection((host, int(number)), timeout=10) as silent:
+            assert ask(port.listen, "/livez").status == 200
+            with contextlib.suppress(ConnectionResetError):
+                assert silent.recv(100) == b""
+        gate.set()
+        for caller in callers:
+            assert caller.recv(100).startswith(b"HTTP/1.1 200 ")
+    finally:
+        gate.set()
+        for caller in callers:
+            caller.close()
+        port.close()
 
 
 def test_a_slow_reading_of_metrics_holds_no_probe_up() -> None:
