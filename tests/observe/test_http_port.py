@@ -47,7 +47,18 @@ def test_nothing_but_three_paths_is_on_it(port: HttpPort) -> None:
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
             refused = ask(port.listen, path, method)
             assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD")
-    for path in ("/", "/metrics/", "/debug", "//livez", "/livez/../metrics", "/healthz", "*", "http://host", "http://livez", "ftp://host/livez"):
+    for path in (
+        "/",
+        "/metrics/",
+        "/debug",
+        "//livez",
+        "/livez/../metrics",
+        "/healthz",
+        "*",
+        "http://host",
+        "http://livez",
+        "ftp://host/livez",
+    ):
         assert ask(port.listen, path).status == 404, path
 
 
