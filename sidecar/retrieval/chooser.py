@@ -45,7 +45,7 @@ class Chooser:
             try:
                 snapshot = self._namespaces.settled(namespace)
                 if snapshot is not None and snapshot.live_count > self._exact_up_to:
-                    self._keep_cells(snapshot)
+                    self._keep_cells(namespace, snapshot)
                     self._keep_standings(namespace, snapshot.contents.near)
             except Exception as error:  # noqa: BLE001 - a namespace that goes, memory that is short
                 _log.warning("candidates are not chosen for now, all memories are scored: %s", error)
@@ -53,12 +53,14 @@ class Chooser:
     def _go_on(self) -> bool:
         return not self._closing.is_set()
 
-    def _keep_cells(self, snapshot: Snapshot) -> None:
+    def _keep_cells(self, namespace: str, snapshot: Snapshot) -> None:
         near, matrix = snapshot.contents.near, snapshot.contents.table.column(contents.VECTOR)
         cells = near.cells
         if cells is None or not cells.suit(matrix):
             near.cells = make_cells(matrix, self._go_on) or cells
             give_back()
+            if near.cells is not cells:
+                self._namespaces.outdated(namespace)
         elif len(matrix) - len(cells) >= MOST_FRESH:
             near.cells = cells.extended(matrix, self._go_on) or cells
 

@@ -37,7 +37,7 @@ class _Entry:
     missed: list[Change] | None = None
     """Changes that came while its index file is written; None while none is."""
     unkept: int = 0
-    """Memories that were written since its index file was made."""
+    """Memories that a start would have to read, for what was written since its index file was made."""
     used: int = 0
     """Grows with each use of any namespace."""
 
@@ -136,13 +136,13 @@ class Namespaces:
                 self.evict(change.namespace)
             else:
                 entry.snapshot = moved
-                entry.unkept += len(change.upserted) + len(change.deleted_keys) + len(change.uses) // USES_A_TEXT
+                entry.unkept += _to_read(change)
                 if entry.missed is not None:
                     entry.missed.append(change)
 
     def unkept(self) -> dict[str, tuple[int, int]]:
-        """Namespace -> memories that were written since its index file was made, and living memories; of the loaded
-        ones."""
+        """Namespace -> memories that a start would have to read, for what was written since its index file was made,
+        and living memories; of the loaded ones."""
         with self._lock:
             entries = list(self._entries.items())
         return {
@@ -189,6 +189,15 @@ class Namespaces:
                 with entry.lock:
                     entry.missed = None
 
+    def outdated(self, namespace: str) -> None:
+        """To be said when something was made that only the next index file will hold and that takes long to make: it
+        is due then."""
+        entry = self._entries.get(namespace)
+        if entry is not None:
+            with entry.lock:
+                if entry.snapshot is not None:
+                    entry.unkept += len(entry.snapshot)
+
     def settled(self, namespace: str) -> Snapshot | None:
         """The snapshot of a loaded namespace once no change is being made to it; None if it is not loaded."""
         entry = self._entries.get(namespace)
@@ -229,6 +238,13 @@ class Namespaces:
             return found
         snapshot = snapshot_from(self._load(namespace), self._source)
         return snapshot, snapshot.live_count
+
+
+def _to_read(change: Change) -> int:
+    """How many memories a start reads if the index file lacks this change. A use or a rating of those that it reads
+    anyway counts little."""
+    parts = len(change.importance_contents) + len(change.importance_uses)
+    return len(change.upserted) + len(change.deleted_keys) + parts + len(change.uses) // USES_A_TEXT
 
 
 def _moved_on(snapshot: Snapshot, changes: list[Change]) -> Snapshot | None:

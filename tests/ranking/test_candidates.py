@@ -346,3 +346,10 @@ def test_ranks_go_on_while_what_chooses_is_made_anew(moving: Both) -> None:
     assert not failed
     cut, exact = moving.rank(TASK), moving.rank(TASK, moving.exact)
     assert [item.memory_id for item in cut.items] == [item.memory_id for item in exact.items]
+
+
+def test_the_index_file_is_due_once_cells_were_made(moving: Both) -> None:
+    """So that the next start finds them there. Not again by a look that made none."""
+    assert moving.namespaces.unkept()["n"] == (2 * COUNT, COUNT)  # written, and then with cells
+    moving.chooser.look()
+    assert moving.namespaces.unkept()["n"] == (2 * COUNT, COUNT)

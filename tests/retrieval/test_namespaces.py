@@ -237,3 +237,20 @@ def test_the_only_namespace_is_never_let_go_of() -> None:
     truth.namespaces.apply(Change("begins", 1, upserted=(Memory(id="m1", content="a note", key=1),)))
     assert truth.namespaces.make_room()
     assert len(truth.namespaces.loaded()) == 1
+
+
+def test_what_a_start_would_have_to_read_is_counted() -> None:
+    """Written, deleted and scored memories, so that the index file is made anew after a namespace was scored; and all
+    once the cells were made, which only the next file will hold."""
+    truth = Truth()
+    namespaces = truth.namespaces
+    added = tuple(Memory(id=f"m{key}", content=f"note {key}", key=key) for key in range(1, 31))
+    namespaces.apply(Change("n", 1, upserted=added))
+    assert namespaces.unkept() == {"n": (30, 30)}
+    namespaces.apply(Change("n", 2, importance_contents=dict.fromkeys(range(1, 21), 0.5)))
+    assert namespaces.unkept() == {"n": (50, 30)}
+    namespaces.apply(Change("n", 3, deleted_keys=(1, 2)))
+    assert namespaces.unkept() == {"n": (52, 28)}
+    namespaces.outdated("n")
+    namespaces.outdated("unknown")
+    assert namespaces.unkept() == {"n": (82, 28)}
