@@ -21,6 +21,9 @@ from sidecar.config import Settings, resolve
 from sidecar.lifecycle import Sidecar
 from sidecar.rpc.server import Server
 
+TELLING = {"PYTHONFAULTHANDLER": "1"}
+"""In the environment of a Python process: it shows the stacks of its threads when it is aborted."""
+
 
 def settings_for(listen: str, **flags: object) -> Settings:
     return resolve({"listen": listen, **flags}, {"HOME": "/nowhere"}).settings
@@ -78,13 +81,14 @@ def running(folder: Path, make: Callable[[Settings], Sidecar] = Sidecar, **flags
 @contextlib.contextmanager
 def process(folder: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
     """A whole server in a process of its own, killed at the end if it still runs. It may not be up yet: the client
-    waits. `environ` comes on top of an environment without any setting of ours."""
+    waits. `environ` comes on top of an environment without any setting of ours. What is told to stop is waited for
+    with `finished`."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_RANKER_")}
     listen = f"unix:{folder}/socket"
     place = {"MEMORY_RANKER_DATA": str(folder / "data"), "MEMORY_RANKER_LISTEN": listen}
     started = subprocess.Popen(
         [sys.executable, "-m", "sidecar.cli", "serve"],
-        env={**ours, **place, **environ},
+        env={**ours, **place, **TELLING, **environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,6 +96,11 @@ def process(folder: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str
     try:
         with Client(listen, timeout=30, wait_for_ready=True) as client:
             yield started, client
+    except BaseException:
+        # The test failed, or pytest ended its waiting: a server that hangs is the first to ask why.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            print(*_aborted(started), sep="\n")
+        raise
     finally:
         if started.poll() is None:
             started.kill()
@@ -99,8 +108,8 @@ def process(folder: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 def ended(command: Sequence[str | Path], *, within: float = 100, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. One that hangs is aborted, and a Python process then tells where each thread stood."""
-    environ = {**(options.pop("env", None) or os.environ), "PYTHONFAULTHANDLER": "1"}
+    """Runs a command to its end, as `finished` waits for it."""
+    environ = {**(options.pop("env", None) or os.environ), **TELLING}
     with subprocess.Popen(
         command,
         env=environ,
@@ -110,10 +119,25 @@ def ended(command: Sequence[str | Path], *, within: float = 100, **options: Any)
         start_new_session=True,
         **options,
     ) as process:
-        try:
-            out, err = process.communicate(timeout=within)
-        except subprocess.TimeoutExpired:
+        return finished(process, within=within)
+
+
+def finished(process: subprocess.Popen[str], *, within: float = 60) -> subprocess.CompletedProcess[str]:
+    """Waits for a process, and reads what it says meanwhile. One that hangs is aborted with its whole session, if it
+    has one of its own; a Python process that was started with TELLING then tells where each thread stood."""
+    try:
+        out, err = process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        out, err = _aborted(process)
+        raise AssertionError(f"{process.args!r} hung for {within:g} s\n{out}\n{err}") from None
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _aborted(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it said, at last of its threads, if it still ran."""
+    if process.poll() is None:
+        if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGABRT)
-            out, err = process.communicate()
-            raise AssertionError(f"{command} hung for {within:g} s\n{out}\n{err}") from None
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+        else:
+            process.send_signal(signal.SIGABRT)
+    return process.communicate(timeout=30)

@@ -14,7 +14,7 @@ from memoryranker.client import Client, IngestResult, RankerRpcError
 from memoryranker.v1 import memory_pb2, memory_pb2_grpc, ranker_pb2, ranker_pb2_grpc, types_pb2
 
 from tests.observe.asking import ask
-from tests.serving import channel_to, process
+from tests.serving import channel_to, finished, process
 from tests.weights.making import make_artifact, numbered
 
 AFTER = {"UNAVAILABLE", "CANCELLED"}
@@ -80,7 +80,7 @@ def test_every_call_that_was_taken_is_answered(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         for thread in threads:
             thread.join()
-        assert server.wait(60) == 0
+        assert finished(server).returncode == 0
     assert len(codes) == len(calls)
     assert set(codes) <= AFTER
     with process(tmp_path) as (_, client):
@@ -117,7 +117,7 @@ def test_a_long_stream_outlives_restarts(tmp_path: Path) -> None:
                 sending.start()
             assert event.wait(60)
             server.send_signal(signal.SIGTERM)
-            assert server.wait(60) == 0
+            assert finished(server).returncode == 0
     with process(tmp_path, MEMORY_RANKER_EMBEDDER="none") as (_, client):
         sending.join()
         (result,) = results
@@ -144,7 +144,7 @@ def test_ready_is_said_with_index_and_model_and_kept_through_a_reload(tmp_path: 
             client.upsert("kim", [{"id": f"m{i}", "content": f"ferry {i}"} for i in range(start, start + 1_000)])
         client.load_model(str(tmp_path / "m"))
         server.terminate()
-        assert server.wait(60) == 0
+        assert finished(server).returncode == 0
     for file in (tmp_path / "data").glob("index-*"):
         file.unlink()  # so that there is something to load
     with process(tmp_path, MEMORY_RANKER_EMBEDDER="none", MEMORY_RANKER_HTTP=http) as (server, client):

@@ -18,7 +18,7 @@ from memoryranker.client import Client, RankerRpcError
 from sidecar.config import Settings, resolve
 from sidecar.errors import EmbedderMismatchError, SettingsError, StoreLockedError, StoreUnavailableError
 from sidecar.lifecycle import Sidecar
-from tests.serving import channel_to, process, running, settings_for
+from tests.serving import channel_to, finished, process, running, settings_for
 from tests.serving import ended as run_to_end
 
 
@@ -30,8 +30,8 @@ def own(tmp_path: Path, text: str) -> Settings:
 
 
 def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
-    _, said = server.communicate(timeout=30)
-    return server.returncode, said
+    done = finished(server)
+    return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -140,7 +140,7 @@ def test_a_client_outlives_a_restart(tmp_path: Path) -> None:
     with process(tmp_path) as (server, client):
         client.upsert("kim", [{"id": "m", "content": "x"}])
         server.terminate()
-        server.wait()
+        finished(server)
         with pytest.raises(RankerRpcError), Client(client.address, timeout=5) as hasty:
             hasty.get("kim", "m")
         with process(tmp_path):

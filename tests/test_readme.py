@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from memoryranker.client import Client
 
-from tests.serving import ended
+from tests.serving import TELLING, ended, finished
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -49,14 +49,15 @@ def served(home: dict[str, str]) -> Iterator[dict[str, str]]:
 @contextmanager
 def serving(home: dict[str, str]) -> Iterator[Client]:
     """The README's server, and a client of it."""
-    server = subprocess.Popen(SERVE, shell=True, env=home, cwd=home["HOME"], start_new_session=True)
+    environ = {**home, **TELLING}
+    server = subprocess.Popen(SERVE, shell=True, env=environ, cwd=home["HOME"], start_new_session=True, text=True)
     try:
         with Client(f"unix:{home['HOME']}/memory-ranker.sock", timeout=60, wait_for_ready=True) as client:
             client.status()
             yield client
     finally:
         os.killpg(server.pid, 15)
-        server.wait(timeout=30)
+        finished(server)
 
 
 def test_the_commands_of_the_first_section_are_what_ci_runs() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from memoryranker.client import Client
 
+from tests.serving import TELLING, finished
+
 # In mounts of its own: nothing can be written but the folder named first, and root has no privileges any more.
 READ_ONLY_ROOT = """
 set -e
@@ -43,8 +45,9 @@ def test_dp_04_a_read_only_root_is_enough(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w+") as log:
         server = subprocess.Popen(
             ["unshare", "-m", "sh", "-c", READ_ONLY_ROOT, "sh", str(data), *command],
-            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **TELLING},
             stderr=log,
+            text=True,
         )
         try:
             with Client(at, timeout=60, wait_for_ready=True) as client:
@@ -56,7 +59,7 @@ def test_dp_04_a_read_only_root_is_enough(tmp_path: Path) -> None:
                 client.backup(str(data / "backup"))
                 assert (data / "backup" / "backup.json").is_file()
             server.send_signal(signal.SIGTERM)
-            assert server.wait(60) == 0
+            assert finished(server).returncode == 0
         finally:
             server.kill()
             server.wait()

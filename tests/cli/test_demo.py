@@ -12,6 +12,7 @@ from sidecar.cli import demo_store
 from sidecar.cli.demo import TASKS, TRAP
 from sidecar.cli.failures import ExitCode
 from tests.cli.test_processes import start
+from tests.serving import finished
 
 
 def folders(output: str) -> Path:
@@ -87,7 +88,7 @@ def test_kept_the_store_can_be_served(tmp_path: Path) -> None:
         assert served.stderr is not None
         assert "258 memories" in served.stderr.readline()
         served.terminate()
-        served.communicate(timeout=30)
+        finished(served)
     finally:
         for path in sorted(folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()

@@ -16,7 +16,7 @@ from sidecar.cli.demo_server import running_server, temporary_folder
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
 from sidecar.store.restore import restore
-from tests.serving import ended
+from tests.serving import TELLING, ended, finished
 from tests.weights.making import make_artifact
 
 EXAMPLES = [
@@ -104,7 +104,7 @@ def test_an_example_of_serve_serves(line: str, folder: Path) -> None:
     home.mkdir()
     process = subprocess.Popen(
         ["sh", "-c", f"exec {line}"],
-        env={"PATH": PATH, "HOME": str(home)},
+        env={"PATH": PATH, "HOME": str(home), **TELLING},
         cwd=home,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -113,7 +113,7 @@ def test_an_example_of_serve_serves(line: str, folder: Path) -> None:
     assert process.stderr is not None
     said = process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    finished(process)
     if process.returncode == ExitCode.TAKEN and "7070" in line:
         pytest.skip("something else on this machine has the example's port")
     assert "serving on" in said

@@ -17,6 +17,7 @@ from memoryranker.client import Client
 
 from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
+from tests.serving import TELLING, finished
 
 COMMAND = (sys.executable, "-m", "sidecar.cli")
 
@@ -24,7 +25,12 @@ COMMAND = (sys.executable, "-m", "sidecar.cli")
 def start(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_RANKER_")}
     return subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, **options
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environ, **TELLING},
+        **options,
     )
 
 
@@ -37,18 +43,18 @@ def test_serve_says_once_that_it_is_ready_and_stops_in_order(number: int, folder
     ready = json.loads(process.stderr.readline())
     assert address in ready["message"]
     process.send_signal(number)
-    output, log = process.communicate(timeout=30)
-    assert (process.returncode, output) == (0, "")
-    assert all(json.loads(line)["level"] == "info" for line in log.splitlines())
+    done = finished(process)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert all(json.loads(line)["level"] == "info" for line in done.stderr.splitlines())
 
 
 def test_a_second_server_says_in_one_line_who_has_the_address(server: Connection, folder: Path) -> None:
     """Code 7, one line; the first server goes on."""
     process = start(["serve", "--data", str(folder / "other"), "--listen", server.address])
-    output, log = process.communicate(timeout=30)
-    assert (process.returncode, output) == (ExitCode.TAKEN, "")
-    assert len(log.splitlines()) == 1
-    assert server.address.removeprefix("unix:") in log
+    done = finished(process)
+    assert (done.returncode, done.stdout) == (ExitCode.TAKEN, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert server.address.removeprefix("unix:") in done.stderr
     with server.client() as client:
         client.status()
 
@@ -56,10 +62,10 @@ def test_a_second_server_says_in_one_line_who_has_the_address(server: Connection
 def test_a_second_server_on_a_store_says_in_one_line_who_has_it(server: Connection, folder: Path) -> None:
     """Code 7, one line that names the folder."""
     process = start(["serve", "--data", str(folder / "store"), "--listen", f"unix:{folder}/second.sock"])
-    output, log = process.communicate(timeout=30)
-    assert (process.returncode, output) == (ExitCode.TAKEN, "")
-    assert len(log.splitlines()) == 1
-    assert str(folder / "store") in log
+    done = finished(process)
+    assert (done.returncode, done.stdout) == (ExitCode.TAKEN, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert str(folder / "store") in done.stderr
 
 
 def test_ctrl_c_ends_a_waiting_command_quietly(folder: Path) -> None:
@@ -124,7 +130,7 @@ def test_a_batch_that_breaks_off_says_how_far_it_came(folder: Path) -> None:
         while not any(each.memory_count for each in client.namespaces()):
             pass
     served.terminate()
-    served.communicate(timeout=30)
+    finished(served)
     output, said = writer.communicate(lines.splitlines()[1400], timeout=60)
     assert (writer.returncode, output) == (ExitCode.UNAVAILABLE, "")
     assert "stored up to line" in said

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from memoryranker.client import Client, RankerRpcError
 
-from tests.serving import process
+from tests.serving import finished, process
 
 SECRET = "Zanzibarquelle"
 """Stands in every text that is sent."""
@@ -50,7 +50,8 @@ def test_no_word_of_a_memory_is_logged(tmp_path: Path, form: str) -> None:
     with process(tmp_path, **environ) as (server, client):
         everything(client)
         server.terminate()
-        logged = "".join(server.communicate(timeout=60))
+        done = finished(server)
+    logged = done.stdout + done.stderr
     assert logged.count("\n") >= 2
     for word in re.findall(r"\w{5,}", " ".join(TEXTS)):
         # Words that the log has of its own say nothing.

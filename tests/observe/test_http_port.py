@@ -18,7 +18,7 @@ from memoryranker.client import Client
 from sidecar.observe.http_port import CONNECTIONS, HttpPort
 from tests.observe.asking import ask, samples
 from tests.promises.parts import Held, with_parts
-from tests.serving import process, running
+from tests.serving import finished, process, running
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_without_the_setting_nothing_listens(tmp_path: Path) -> None:
         ours = [row for row in table.splitlines()[1:] if f"socket:[{row.split()[9]}]" in inodes]
         assert ours == []
         server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == 0
+        assert finished(server).returncode == 0
 
 
 def test_it_is_this_machines_alone_unless_told_otherwise(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import sidecar
+from tests.serving import TELLING, finished
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = ROOT / ".venv-lock" / "bin" / "uv"
@@ -115,8 +116,9 @@ def serves(command: Path, folder: Path) -> list[str]:
         server = subprocess.Popen(
             [command, "serve", "--data", folder / "data", "--listen", f"unix:{folder}/socket", "--http", "off"],
             cwd=folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+            env={"PATH": os.environ["PATH"], "HOME": str(folder), **TELLING},
             stderr=errors,
+            text=True,
         )
     try:
         while "serving on" not in log.read_text():
@@ -125,7 +127,7 @@ def serves(command: Path, folder: Path) -> list[str]:
         run(command, "put", "Lasagne takes an hour", "--id", "lasagne", *at, folder=folder)
         packet = json.loads(run(command, "rank", "deploy it", "--max-items", "1", "--json", *at, folder=folder))
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0, log.read_text()
+        assert finished(server).returncode == 0, log.read_text()
     finally:
         server.kill()
         server.wait()

@@ -10,7 +10,7 @@ import pytest
 from memoryranker.client import Client, RankerRpcError
 from memoryranker.v1 import ranker_pb2, types_pb2
 
-from tests.serving import process, running
+from tests.serving import finished, process, running
 
 QUOTA = 3_000_000
 
@@ -112,7 +112,7 @@ def test_on_a_full_disk_a_server_refuses_writes_and_ranks_on(tmp_path: Path) -> 
         client.report_use(again.packet_id, used=["d01"])
         client.upsert("n", [{"id": "again", "content": "there is room again"}])
         server.terminate()
-        assert server.wait(30) == 0
+        assert finished(server).returncode == 0
     with process(tmp_path) as (_, client):
         assert client.status().memory_count == stored + 1
         assert client.get_packet("n", again.packet_id).report_state == types_pb2.REPORT_STATE_REPORTED
