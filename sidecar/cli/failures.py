@@ -163,6 +163,8 @@ def failure_of(error: RankerRpcError, address: str, timeout: float) -> Failure:
     message = error.message
     if code == "DEADLINE_EXCEEDED":
         message = f"no answer from {address} within {timeout:g} s; wait longer with --timeout SECONDS ({message})"
+    if error.reason == "NOT_READY":
+        message = f"{address} still loads its memories, after {timeout:g} s; wait longer with --timeout SECONDS"
     return Failure(
         message,
         exit_code,

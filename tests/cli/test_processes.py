@@ -17,7 +17,7 @@ from memoryranker.client import Client
 
 from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
-from tests.serving import TELLING, finished
+from tests.serving import TELLING, finished, started
 
 COMMAND = (sys.executable, "-m", "sidecar.cli")
 
@@ -91,6 +91,17 @@ def test_no_answer_in_time_names_the_address_and_the_timeout(folder: Path) -> No
         output, said = process.communicate(timeout=30)
     assert (process.returncode, output) == (ExitCode.UNAVAILABLE, "")
     assert str(path) in said
+
+
+def test_a_server_that_loads_is_waited_for_and_said_to_load(folder: Path) -> None:
+    """Code 5 after --timeout, with the way to wait longer."""
+    with started(f"unix:{folder}/loading.sock"):
+        done = finished(start(["status", "--address", f"unix:{folder}/loading.sock", "--timeout", "2"]))
+    assert (done.returncode, done.stdout) == (ExitCode.UNAVAILABLE, "")
+    assert done.stderr == (
+        f"Error: NOT_READY: unix:{folder}/loading.sock still loads its memories, after 2 s; wait longer with --timeout "
+        "SECONDS\n"
+    )
 
 
 def test_a_reader_that_stops_reading_is_no_error_to_shout_about(server: Connection) -> None:

@@ -89,6 +89,22 @@ def test_it_waits_for_a_server_that_is_not_up_yet(tmp_path: Path) -> None:
     assert answers == ["x"]
 
 
+def test_it_waits_for_a_server_that_loads(tmp_path: Path) -> None:
+    """Also without wait_for_ready a call that meets a loading server is answered once that has loaded; at its deadline
+    it says that the server loads."""
+    at = f"unix:{tmp_path}/s"
+    answers: list[str] = []
+    with started(at) as server, Client(at, timeout=20) as client:
+        with pytest.raises(RankerRpcError) as caught:
+            client.status(timeout=1.5)
+        assert caught.value.reason == "NOT_READY"
+        caller = threading.Thread(target=lambda: answers.append(client.status().server_version))
+        caller.start()
+        serve(server, Flaky(0, ValueError()))
+        caller.join(20)
+    assert answers == ["x"]
+
+
 def test_it_finds_the_server_by_the_environment(
     shared_server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

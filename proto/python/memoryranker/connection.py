@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import grpc
 
-from memoryranker.errors import from_rpc_error
+from memoryranker.errors import RankerRpcError, from_rpc_error
 from memoryranker.v1 import admin_pb2_grpc, memory_pb2_grpc, ranker_pb2_grpc
 
 Response = TypeVar("Response")
@@ -114,14 +114,18 @@ class Connection:
         timeout: float | None,
     ) -> Response:
         end = time.monotonic() + (self._timeout if timeout is None else timeout)
+        loading: RankerRpcError | None = None
         while True:
             try:
                 return method(request, timeout=end - time.monotonic(), wait_for_ready=self._wait_for_ready or None)
             except grpc.RpcError as error:
                 refusal = from_rpc_error(error, self.address)
-                is_loading = self._wait_for_ready and refusal.reason == "NOT_READY"
-                if not is_loading or time.monotonic() + _LOADING_PAUSE > end:
+                if refusal.reason == "NOT_READY":
+                    loading = refusal
+                elif loading is None or refusal.code is not grpc.StatusCode.DEADLINE_EXCEEDED:
                     raise refusal from error
+                if time.monotonic() + _LOADING_PAUSE > end:
+                    raise loading from error  # it says more than that the deadline passed
             time.sleep(_LOADING_PAUSE)
 
 
