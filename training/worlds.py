@@ -9,7 +9,7 @@ use and report them, and gives the rows of a log, from which training builds its
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ BETWEEN: Micros = 3_600 * SECOND
 """Time from one session to the next."""
 RESERVE = ReserveSettings()
 NO_RAW = np.zeros(len(RAW_NAMES))
+_RECENCY = FEATURE_NAMES.index("recency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,32 @@ def world_of(dataset: datasets.Dataset, embedder: Embedder, progress: Callable[[
                 own = features[:, [FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE]]
                 tasks.append(Task(features, own, worth, tuple(ids[row] for row in rows)))
     return World(dataset.id, tuple(tasks))
+
+
+def only_recent(world: World, name: str) -> World:
+    """The same tasks, of which only the newest hundredth of the memories is ever used. Memories come a day apart: those
+    of one conversation are minutes old against each other, and no recency could tell them apart."""
+    days = PRESETS["default"].half_life_days["default"]
+
+    def worth(task: Task) -> Task:
+        features = task.features.copy()
+        newer = np.argsort(np.argsort(-features[:, _RECENCY], kind="stable"))
+        features[:, _RECENCY] = np.exp2(-newer / days)
+        own = features[:, [FEATURE_NAMES.index(each) for each in PARTLY_FED_BY_USE]]
+        return replace(task, features=features, without_use=own, worth=(newer < len(newer) / 100).astype(float))
+
+    return World(name, tuple(worth(task) for task in world.tasks))
+
+
+def of_memories(world: World, ids: Collection[str]) -> World:
+    """The tasks as they are where only these memories are there, but for those that nothing is left for."""
+
+    def kept(task: Task) -> Task:
+        rows = np.array([each in ids for each in task.ids])
+        names = tuple(each for each in task.ids if each in ids)
+        return Task(task.features[rows], task.without_use[rows], task.worth[rows], names)
+
+    return replace(world, tasks=tuple(task for task in map(kept, world.tasks) if task.worth.any()))
 
 
 @dataclass(frozen=True, slots=True)

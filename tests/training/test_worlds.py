@@ -11,12 +11,13 @@ from sidecar.store.log import LoggedReport
 from sidecar.weights import PRESETS, make_weights
 from training.dataset import Cutoffs, build_dataset
 from training.learning_bench.__main__ import main, table
-from training.learning_bench.adapting import holds, only_one_kind, only_recent, served_next
+from training.learning_bench.adapting import holds, only_one_kind
 from training.learning_bench.rows import at_least, at_most, beside, learned, trained
 from training.model import Model
 from training.reserved_draws import reserved_draws
+from training.rounds import Course, play_rounds, served_next
 from training.run import TrainSettings
-from training.worlds import Habits, Task, World, ndcg, play
+from training.worlds import Habits, Task, World, ndcg, of_memories, only_recent, play
 
 FOREVER = 2**62
 SEMANTIC, LEXICAL, RECENCY = (FEATURE_NAMES.index(name) for name in ("semantic", "lexical", "recency"))
@@ -110,6 +111,44 @@ def test_weights_change_only_by_a_promotion(world: World) -> None:
     assert served_next(refused, LEXICAL_ALONE) is LEXICAL_ALONE
     preview = trained(log, LEXICAL_ALONE)
     assert served_next(preview, LEXICAL_ALONE).values[SEMANTIC] > 0.8
+
+
+def test_rounds_lead_to_what_agents_need(world: World) -> None:
+    """From weights that look at the wrong feature, previews end near the best; refused runs serve on; each round's
+    weights are those that the one before let serve, and the same seed is the same course."""
+    course = Course(rounds=3, sessions=60, settings=TrainSettings(preview=True, own_namespaces=False))
+    found = list(play_rounds(world, LEXICAL_ALONE, course))
+    assert [each.number for each in found] == [1, 2, 3]
+    assert all(each.serves for each in found)
+    assert found[-1].served > found[0].served + 0.3
+    assert [each.served for each in found[1:]] == [each.learned for each in found[:-1]]
+    assert [each.served for each in play_rounds(world, LEXICAL_ALONE, course)] == [each.served for each in found]
+    gated = list(play_rounds(world, LEXICAL_ALONE, replace(course, settings=TrainSettings(own_namespaces=False))))
+    assert [(each.learned, each.serves) for each in gated] == [(None, False)] * 3
+    assert {each.served for each in gated} == {found[0].served}
+
+
+def test_memories_arrive_and_needs_change_from_their_round_on(world: World) -> None:
+    """No packet has a memory that is not there yet; what is new is served later; from the round of the drift on,
+    weights that suited are worse than those that are learned from the last round alone."""
+    settings = TrainSettings(preview=True, own_namespaces=False)
+    course = Course(rounds=4, sessions=80, at_first=0.5, drift=3, window=1, settings=settings)
+    found = list(play_rounds(world, PRESETS["default"], course))
+    assert [each.memories for each in found] == [15, 20, 25, 30]
+    served: set[str] = set()
+    for each in found:
+        before = set(served)
+        served |= {item.memory_id for row in each.rows if isinstance(row, Packet) for item in row.items}
+        assert before < served
+        assert len(served) <= each.memories
+    learned = found[2].learned
+    assert learned is not None
+    assert learned > found[2].served + 0.1
+    few = of_memories(world, {"m00", "m01"})
+    assert 0 < len(few.tasks) < len(world.tasks)
+    assert all(task.ids == ("m00", "m01") and task.features.shape[0] == 2 for task in few.tasks)
+    with pytest.raises(ValueError, match="round 1: of 1 tasks too few"):
+        next(play_rounds(replace(world, tasks=world.tasks[:1]), PRESETS["default"], course))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,19 +27,39 @@ from sidecar.weights.artifact import read_artifact, verify
 from sidecar.weights.settled import settled_weights
 from training.commands.progress import Advance
 from training.dataset import Cutoffs, Dataset, build_dataset
+from training.gates import GateSettings, changed
 from training.model import Model
+from training.movement import MovementCaps
 from training.sources import UnreadableLogError, database_of, read_source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
     """What only training needs is installed with it. Raises Failure."""
     try:
         import scipy  # noqa: F401
     except ImportError as error:
         raise Failure("training needs more: pip install 'memory-ranker[train]'") from error
+
+
+def gate_settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> GateSettings:
+    """What --gate comes to, given any number of times."""
+    pairs = [text.partition("=") for text in given]
+    if any(not equals for _, equals, _ in pairs):
+        raise click.BadParameter("must be NAME=VALUE")
+    try:
+        return changed(GateSettings(), {name: value for name, _, value in pairs})
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def movement_caps(gates: GateSettings, max_l1: float | None, max_step: float | None) -> MovementCaps:
+    """How far a run may go, where None leaves a cap as it is."""
+    caps = MovementCaps(top_k=gates.top_k)
+    caps = replace(caps, max_l1=caps.max_l1 if max_l1 is None else max_l1)
+    return replace(caps, max_step=caps.max_step if max_step is None else max_step)
 
 
 def finite(found: Any) -> Any:
@@ -72,7 +93,7 @@ def log_options(command: Command) -> Command:
         reports_until: datetime.datetime | None,
         **others: Any,
     ) -> Any:
-        _check_extra()
+        check_extra()
         cutoffs = Cutoffs(_micros(until), _micros(reports_until), _micros(start))
         return command(source=source if source is not None else data_folder(), cutoffs=cutoffs, **others)
 

@@ -12,26 +12,15 @@ from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.screen import Column
 from training.commands.progress import Advance, steps
-from training.commands.reading import finite, log_options, read_dataset, read_model
+from training.commands.reading import finite, gate_settings, log_options, movement_caps, read_dataset, read_model
 from training.dataset import Cutoffs
-from training.gates import Gate, GateSettings, changed
-from training.movement import MovementCaps
+from training.gates import Gate, GateSettings
 
 if TYPE_CHECKING:
     from training.model import Model
     from training.run import Run, Trained
 
 _MARKS = {True: "passed", False: "REFUSED", None: "-"}
-
-
-def _gate_settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> GateSettings:
-    pairs = [text.partition("=") for text in given]
-    if any(not equals for _, equals, _ in pairs):
-        raise click.BadParameter("must be NAME=VALUE")
-    try:
-        return changed(GateSettings(), {name: value for name, _, value in pairs})
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 @click.command(
@@ -72,7 +61,7 @@ in the model's manifest; docs/training.md has every gate and its setting.""",
     "gates",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=_gate_settings,
+    callback=gate_settings,
     help="Set a gate's threshold; repeat for more.",
 )
 @click.option("--max-l1", type=click.FloatRange(0, 2), metavar="X", help="Sum of moves at most.  [default: 0.2]")
@@ -108,9 +97,7 @@ def train(
     from training.run import TrainSettings
     from training.run import train as run_training
 
-    caps = MovementCaps(top_k=gates.top_k)
-    caps = replace(caps, max_l1=caps.max_l1 if max_l1 is None else max_l1)
-    caps = replace(caps, max_step=caps.max_step if max_step is None else max_step)
+    caps = movement_caps(gates, max_l1, max_step)
     settings = TrainSettings(
         form=form,
         seed=seed,

@@ -22,14 +22,14 @@ from pathlib import Path
 
 from sidecar.audit.datasets import read_dataset
 from sidecar.retrieval.embedders import DEFAULT_EMBEDDER, make_embedder
-from training.learning_bench.adapting import adapting, drift, only_one_kind, only_recent, ten_rounds
+from training.learning_bench.adapting import adapting, drift, only_one_kind, ten_rounds
 from training.learning_bench.forms import SESSIONS as FORM_SESSIONS
 from training.learning_bench.forms import forms
 from training.learning_bench.promotions import promotions
 from training.learning_bench.recovery import chain, recovery
 from training.learning_bench.rows import Row, together
 from training.learning_bench.statistics import coverage, large, missing, published
-from training.worlds import World, world_of
+from training.worlds import World, only_recent, world_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("SHARED", ROOT.parent / "shared"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sidecar.domain import Floats, Packet
-from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE
+from sidecar.features import FEATURE_NAMES
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.weights import PRESETS, Weights, make_weights
 from training.gates import GateSettings
@@ -27,11 +27,11 @@ from training.learning_bench.rows import (
 )
 from training.movement import MovementCaps
 from training.promotion import Promotion
-from training.run import Run, TrainSettings
+from training.rounds import served_next
+from training.run import TrainSettings
 from training.worlds import BETWEEN, START, Habits, Task, World, ndcg, play
 
 SESSIONS = 300
-RECENCY = FEATURE_NAMES.index("recency")
 KIND = FEATURE_NAMES.index("kind_prior")
 FREQUENCY = FEATURE_NAMES.index("frequency")
 PRIORS = (1.0, 6 / 7, 5 / 7, 4 / 7, 1 / 7)
@@ -52,21 +52,6 @@ UNCAPPED = TrainSettings(
 UNGATED_SEEDS = 5
 ALSO = ("kind_prior", "recency")
 """What some needs go by beside task fit."""
-
-
-def only_recent(world: World, name: str) -> World:
-    """The same tasks, of which only the newest hundredth of the memories is ever used. Memories come a day apart: those
-    of one conversation are minutes old against each other, and no recency could tell them apart."""
-    days = PRESETS["default"].half_life_days["default"]
-
-    def worth(task: Task) -> Task:
-        features = task.features.copy()
-        newer = np.argsort(np.argsort(-features[:, RECENCY], kind="stable"))
-        features[:, RECENCY] = np.exp2(-newer / days)
-        own = features[:, [FEATURE_NAMES.index(each) for each in PARTLY_FED_BY_USE]]
-        return replace(task, features=features, without_use=own, worth=(newer < len(newer) / 100).astype(float))
-
-    return World(name, tuple(worth(task) for task in world.tasks))
 
 
 def only_one_kind(world: World, name: str) -> World:
@@ -189,13 +174,6 @@ def _followed(
         if lead >= -WITHIN:
             return done + REFIT_EVERY, lead
     return NEVER, lead
-
-
-def served_next(run: Run, serving: Weights) -> Weights:
-    """What serves after a run: its weights if it was promoted automatically, or was a preview; else those that did."""
-    if run.trained is None or not (run.settings.preview or run.trained.promotion is Promotion.AUTOMATIC):
-        return serving
-    return run.trained.new.common
 
 
 def _time_of(row: LogRow) -> int:
