@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sidecar.domain import Filter, Memory, Micros
 from sidecar.features import Columns
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.occasion import Occasion
-from sidecar.ranking.pipeline import Limits, Packed, Scored, pack
+from sidecar.ranking.pipeline import Limits, Packed, Scored, asks_all, pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,10 @@ class Case:
     check: Callable[[], None]
     at: Callable[[Micros], Occasion]
     packed: Packed = field(init=False)
+    _served: Scored = field(init=False)
 
     def __post_init__(self) -> None:
+        self._served = _narrowed(self.occasion.scored, self.occasion.candidates)
         self.packed = self.pack(self.limits)
 
     @property
@@ -66,17 +71,32 @@ class Case:
         twin = self.packed.seen.twin(self.row)
         return "" if twin is None else self.columns.ids[twin]
 
-    def pack(self, limits: Limits, scored: Scored | None = None) -> Packed:
-        """The packet with other limits, or other memories."""
+    def pack(self, limits: Limits, scored: Scored | None = None, is_written: bool = False) -> Packed:
+        """The packet with other limits, or other memories, as Rank makes it: of candidates, where it chooses some. What
+        is written just now is one of them."""
         self.check()
-        return pack(scored or self.occasion.scored, limits, self.occasion.snapshot)
+        served = self._served if scored is None else self._choose(scored, is_written)
+        packed = pack(served, limits, self.occasion.snapshot)
+        if not asks_all(served, limits, packed):
+            return packed
+        of_all = pack(scored or self.occasion.scored, limits, self.occasion.snapshot)
+        # A budget that one of the candidates fits is another packet, too.
+        needs = (packed.ranked.next_budget, of_all.ranked.next_budget)
+        of_all.ranked.next_budget = min((need for need in needs if need is not None), default=None)
+        return of_all
 
-    def admits(self, scored: Scored | None = None, limits: Limits | None = None) -> bool:
+    def _choose(self, scored: Scored, is_written: bool) -> Scored:
+        rows = self.occasion.choose(scored.gates)
+        if is_written and rows is not None:
+            rows = np.append(rows, np.int32(self.row))
+        return _narrowed(scored, rows)
+
+    def admits(self, scored: Scored | None = None, limits: Limits | None = None, is_written: bool = False) -> bool:
         """True if the memory is in that packet."""
-        return self.row in self.pack(limits or self.limits, scored).rows
+        return self.row in self.pack(limits or self.limits, scored, is_written).rows
 
     def admits_at(self, time: Micros) -> bool:
-        """True if the memory is in the packet that the request gets for another time."""
+        """True if the memory is in the packet that the request gets for another time, for which all are scored."""
         other = self.at(time)
         row = other.snapshot.row_of_id.get(self.memory.id)
         self.check()
@@ -101,3 +121,7 @@ class Case:
         changed = getattr(self.columns, name).copy()
         changed[self.row] = value
         return replace(self.columns, **{name: changed})
+
+
+def _narrowed(scored: Scored, rows: NDArray[np.int32] | None) -> Scored:
+    return scored if rows is None else replace(scored, gates=scored.gates.narrowed(rows, scored.columns))

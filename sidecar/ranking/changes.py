@@ -15,7 +15,7 @@ from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
 from sidecar.ranking.packing import Fill
-from sidecar.ranking.pipeline import Limits, Packed
+from sidecar.ranking.pipeline import Packed
 
 MAX_ITEMS = 200
 MAX_SLOTS = 2
@@ -89,44 +89,42 @@ def _raise_budget(case: Case) -> Iterator[Change]:
     budget = limits.token_budget
     for _ in range(MAX_TRIES):
         needed = _own(case, packed).next_budget
-        if needed is None:
-            break
-        budget = _least_budget(case, packed, needed, budget)
+        budget = MAX_TOKEN_BUDGET + 1 if needed is None else _least_budget(case, packed, needed, budget + 1)
         if budget > MAX_TOKEN_BUDGET:
             break
         packed = case.pack(replace(limits, token_budget=budget))
         if case.row in packed.rows:
-            yield change("token_budget", limits.token_budget, budget, f"raise token_budget to {budget}.")
-            return
+            break
     else:
-        found = _halved_budget(case, limits, limits.token_budget)
-        if found is not None:
-            yield change("token_budget", limits.token_budget, found, f"raise token_budget to {found}.")
-            return
-    if case.admits(limits=replace(limits, token_budget=None)):
+        budget = MAX_TOKEN_BUDGET
+    found = _settled(case, limits.token_budget, budget)
+    if found is not None:
+        yield change("token_budget", limits.token_budget, found, f"raise token_budget to {found}.")
+    elif case.admits(limits=replace(limits, token_budget=None)):
         yield change("token_budget", limits.token_budget, None, "send no token_budget.")
 
 
-def _halved_budget(case: Case, limits: Limits, old: int) -> int | None:
-    """A budget that admits, where neither one less nor half of the way from `old` does; None if the largest does not.
+def _settled(case: Case, old: int, good: int) -> int | None:
+    """A budget up to `good` that admits, where neither one less nor half of the way from `old` does; None if `good`
+    does not admit.
 
     More is not always better, for a better memory may come in and take the room: so what was found is halved again
-    until the half does not admit.
+    until the half does not admit. The way gets shorter by half each time, so there are few hundred tries at most.
     """
 
     def admits(budget: int) -> bool:
-        return case.admits(limits=replace(limits, token_budget=budget))
+        return budget > old and case.admits(limits=replace(case.limits, token_budget=budget))
 
-    if not admits(MAX_TOKEN_BUDGET):
+    if good > MAX_TOKEN_BUDGET or not admits(good):
         return None
-    good = MAX_TOKEN_BUDGET
     while True:
-        bad = old
-        while good - bad > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if admits(middle) else (good, middle)
+        if admits(good - 1):
+            bad, good = old, good - 1
+            while good - bad > 1:
+                middle = (good + bad) // 2
+                good, bad = (middle, bad) if admits(middle) else (good, middle)
         half = (old + good) // 2
-        if half in (old, good) or not admits(half):
+        if not admits(half):
             return good
         good = half
 
@@ -162,7 +160,7 @@ def _token_count(case: Case) -> Iterator[Change]:
     def fits(count: int) -> bool:
         tokens = scored.tokens.copy()
         tokens[row] = count + wrapper
-        return case.admits(replace(scored, tokens=tokens))
+        return case.admits(replace(scored, tokens=tokens), is_written=True)
 
     if old <= 1 or not fits(1):
         return

@@ -15,6 +15,7 @@ from sidecar.ranking.case import Case, Change
 from sidecar.ranking.changes import smallest_change
 from sidecar.ranking.gates import GATES, PASSED
 from sidecar.ranking.occasion import Occasion
+from sidecar.ranking.pipeline import pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +68,15 @@ def explain_miss(
         raise MemoryNotFoundError(f"memory_id: {memory_id!r} is not in {where} now", memory_id=memory_id)
     case = Case(occasion, row, check, at)
     gate = int(occasion.scored.gates.codes[row])
-    reason: LeftOutReason | None = None
-    if gate == PASSED and not _was_candidate(occasion, row, packet):
-        reason = LeftOutReason.NOT_A_CANDIDATE
-    elif row in case.packed.rows:
+    if row in case.packed.rows:
         place = case.packed.rows.index(row) + 1
         if packet is None:
             return Miss(f"It is served, at place {place} before reserved slots.", place=place)
         return Miss("It was not served, but would be now.", store_moved_on=moved_on)
-    reason = reason or (GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row))
-    if reason is None:
-        raise AssertionError("a live memory is either packed or left out for a reason")
+    reason = GATES[gate - 1] if gate > PASSED else case.packed.reason_of(row)
+    if reason is None and packet is not None and LeftOutReason.NOT_A_CANDIDATE not in packet.left_out:
+        reason = pack(occasion.scored, case.limits, occasion.snapshot).reason_of(row)  # then, all were scored
+    reason = reason or LeftOutReason.NOT_A_CANDIDATE
     change, tried = smallest_change(case, reason)
     other = _other(case, reason)
     return Miss(
@@ -89,12 +88,6 @@ def explain_miss(
         store_moved_on=moved_on,
         other_memory_id=other,
     )
-
-
-def _was_candidate(occasion: Occasion, row: int, packet: Packet | None) -> bool:
-    """False if the memory is none of those that are scored for the packet, or would be for the request."""
-    some = occasion.request.as_of_time is None if packet is None else LeftOutReason.NOT_A_CANDIDATE in packet.left_out
-    return not some or occasion.candidates is None or bool((occasion.candidates == row).any())
 
 
 def _other(case: Case, reason: LeftOutReason) -> str:

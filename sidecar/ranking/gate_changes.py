@@ -18,7 +18,7 @@ from sidecar.ranking.case import Case, Change, change
 
 def with_column(case: Case, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
     """Another value of one column of the memory."""
-    if case.admits(case.regated(case.with_column(name, value))):
+    if case.admits(case.regated(case.with_column(name, value)), is_written=True):
         yield change(path, getattr(case.columns, name)[case.row].item(), value, words)
 
 
@@ -47,7 +47,7 @@ def validity(case: Case) -> Iterator[Change]:
 
 def superseded(case: Case) -> Iterator[Change]:
     """Replaced by nothing."""
-    if case.admits(case.regated(case.columns, unlinked=case.row)):
+    if case.admits(case.regated(case.columns, unlinked=case.row), is_written=True):
         yield change("memory.superseded_by", case.memory.superseded_by, "", "let nothing supersede it.")
 
 

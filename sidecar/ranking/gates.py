@@ -82,6 +82,14 @@ class Gates:
         pinned = passed & columns.pinned
         return Gates(codes, np.flatnonzero(pinned), np.flatnonzero(others), others, gate_counts(codes))
 
+    def narrowed(self, rows: NDArray[np.int32], columns: Columns) -> Gates:
+        """The same where only `rows` are candidates."""
+        codes = self.codes.copy()
+        is_candidate = np.zeros(len(codes), bool)
+        is_candidate[rows] = True
+        codes[~is_candidate & (codes == PASSED)] = NOT_A_CANDIDATE_CODE
+        return Gates.of(codes, columns)
+
     def of_part(self, rows: NDArray[np.int32], candidates: NDArray[np.bool_], columns: Columns) -> Gates:
         """Of the `rows` of a part, whose columns are `columns` and of which some are candidates: the others that
         passed are none, nor is whatever is not in the part."""

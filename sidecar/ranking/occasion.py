@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ class Occasion:
     """What was scored: all of the snapshot, or a part of it."""
     candidates: NDArray[np.int32] | None
     """The rows of the snapshot that are scored to serve the request, None for all."""
+    choose: Callable[[Gates], NDArray[np.int32] | None]
+    """What they would be behind other gates."""
     scored: Scored
     """Its rows are those of `ranked`."""
     weights: Weights
@@ -103,9 +106,11 @@ class Occasions:
         packet_id: str = "",
         watch: Stopwatch | None = None,
         explaining: bool = False,
+        is_now: bool = False,
     ) -> Occasion:
         """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
-        of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size."""
+        of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size;
+        `is_now` says that its as_of_time was now when it was asked for."""
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
         task = request.task if says_something(request.task) else ""
@@ -137,7 +142,8 @@ class Occasions:
         text = snapshot.match_text(task, request.context, vector.trust if vector else 1.0)
         gates = _gates(request, snapshot, as_of)
         numbers = vector and vector.numbers
-        candidates = self._candidates(request, snapshot, Task(text, numbers, weights), gates, explaining)
+        choose = partial(self._candidates, request, snapshot, Task(text, numbers, weights), is_now)
+        candidates = choose(gates)
         ranked: Snapshot | Part = snapshot
         if candidates is not None and not explaining:
             ranked, gates = part_with(snapshot, candidates, gates)
@@ -158,16 +164,18 @@ class Occasions:
         beside = None if shadow is None else (shadow, score_beside(scored, view, ranked, shadow))
         check()
         watch.lap(SCORE)
-        return Occasion(request, snapshot, ranked, candidates, scored, weights, beside, as_of, tuple(degradations))
+        return Occasion(
+            request, snapshot, ranked, candidates, choose, scored, weights, beside, as_of, tuple(degradations)
+        )
 
     def _candidates(
-        self, request: RankRequest, snapshot: Snapshot, task: Task, gates: Gates, explaining: bool
+        self, request: RankRequest, snapshot: Snapshot, task: Task, is_now: bool, gates: Gates
     ) -> NDArray[np.int32] | None:
         """The rows to be scored, None for all: in a small namespace, for a time in the past and for weights that came
         with the request, and until what chooses is ready."""
         if not self._exact_up_to or snapshot.live_count <= self._exact_up_to or request.candidates is not None:
             return None
-        if request.explicit_weights is not None or (request.as_of_time is not None and not explaining):
+        if request.explicit_weights is not None or (request.as_of_time is not None and not is_now):
             return None
         passed = len(gates.pinned) + len(gates.others)
         allowed = np.flatnonzero(gates.codes == PASSED).astype(np.int32)

@@ -151,6 +151,17 @@ def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
     return Packed(pinned_part, fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
 
 
+def asks_all(scored: Scored, limits: Limits, packed: Packed) -> bool:
+    """True if no candidate is ranked where there is a place for one: then all memories are scored instead. So none is
+    told to be missing before all were asked. Under a token budget, it does not depend on which pinned ones fit."""
+    if packed.ranked.rows or LeftOutReason.NOT_A_CANDIDATE not in scored.gates.stopped:
+        return False
+    places = limits.max_items - limits.slots
+    if limits.token_budget is None:
+        return len(packed.pinned.rows) < places
+    return places > 1 or not len(scored.gates.pinned)
+
+
 @dataclass(frozen=True, slots=True)
 class Reserve:
     """The pool in its order (best task fit first), and what was drawn from it."""

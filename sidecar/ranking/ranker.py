@@ -15,7 +15,6 @@ import numpy as np
 
 from sidecar.domain import (
     DegradationReason,
-    LeftOutReason,
     Memory,
     Micros,
     Packet,
@@ -27,7 +26,17 @@ from sidecar.domain import (
 from sidecar.errors import ModelRefusedError, StoreFullError
 from sidecar.features import SCHEMA_HASH, Kept
 from sidecar.ranking.occasion import Occasion, Occasions, wrapper_tokens
-from sidecar.ranking.pipeline import Packed, Reserve, arrange, empty_reason, left_out_counts, pack, reserve
+from sidecar.ranking.pipeline import (
+    Limits,
+    Packed,
+    Reserve,
+    arrange,
+    asks_all,
+    empty_reason,
+    left_out_counts,
+    pack,
+    reserve,
+)
 from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import Places, ReserveSettings, chance_of
 from sidecar.ranking.shadow import shadow_scores
@@ -137,11 +146,12 @@ class Ranker:
                 return self._again(request, known)
         packet_id = "" if request.dry_run else self._new_packet_id()
         occasion = self.occasions.prepare(request, check, packet_id, watch)
-        answer = self._answer(occasion, packet_id)
-        if not answer.packet.items and LeftOutReason.NOT_A_CANDIDATE in answer.packet.left_out:
-            # None of the candidates can be served, by their size or by min_score: before that is said, all are asked.
+        limits = occasion.limits()
+        packed = pack(occasion.scored, limits, occasion.ranked)
+        if asks_all(occasion.scored, limits, packed):
             occasion = self.occasions.prepare(request, check, packet_id, watch, explaining=True)
-            answer = self._answer(occasion, packet_id)
+            packed = pack(occasion.scored, limits, occasion.ranked)
+        answer = self._answer(occasion, limits, packed, packet_id)
         vet(answer)
         check()
         watch.lap(PACK)
@@ -158,7 +168,8 @@ class Ranker:
                 request=replace(request, dry_run=True),
                 degradations=(*occasion.degradations, notice),
             )
-            return self._answer(undrawn, "")
+            limits = undrawn.limits()
+            return self._answer(undrawn, limits, pack(undrawn.scored, limits, undrawn.ranked), "")
         if isinstance(logged, Replayed):  # another call with the same request_id was faster
             return self._again(request, logged)
         return answer
@@ -198,9 +209,8 @@ class Ranker:
             weights = weights or self.weights.active_for(packet.namespace)
         return RankAnswer(packet, memories, weights, replayed=True)
 
-    def _answer(self, occasion: Occasion, packet_id: str) -> RankAnswer:
-        request, scored, limits = occasion.request, occasion.scored, occasion.limits()
-        packed = pack(scored, limits, occasion.ranked)
+    def _answer(self, occasion: Occasion, limits: Limits, packed: Packed, packet_id: str) -> RankAnswer:
+        request, scored = occasion.request, occasion.scored
         drawn_from = Reserve()
         chance = chance_of(self._salt, packet_id, self._policy)
         if limits.slots:

@@ -202,19 +202,19 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
                 bad.raise_if_any()
                 packet = self._store.get_packet(namespace, request.packet_id).packet
-                asked = self._asked_for(packet)
+                asked, is_now = self._asked_for(packet)
             case "request":
                 of = request.request.namespace
                 if of not in ("", namespace):
                     bad.add("request.namespace", f"is {shown(of)}; must be that of the memory, {shown(namespace)}")
                 bad.raise_if_any()
                 request.request.namespace = namespace
-                asked = read_rank(request.request, self._dimension, self._clock())
+                asked, is_now = read_rank(request.request, self._dimension, self._clock()), False
             case _:
                 bad.add("occasion", "is unset; set packet_id or request")
                 bad.raise_if_any()
                 raise AssertionError
-        occasion = self._ranker.occasions.prepare(asked, check, explaining=True)
+        occasion = self._ranker.occasions.prepare(asked, check, explaining=True, is_now=is_now)
         return write_miss(
             explain_miss(
                 occasion,
@@ -235,8 +235,8 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             )
         return response
 
-    def _asked_for(self, packet: Packet) -> RankRequest:
-        """The request behind a packet, with the weights and the time that it was ranked with."""
+    def _asked_for(self, packet: Packet) -> tuple[RankRequest, bool]:
+        """The request behind a packet, with the weights and the time that it was ranked with; and if that was now."""
         kept = ranker_pb2.RankRequest.FromString(packet.payload)
         if kept.candidates:
             bad = Violations()
@@ -245,4 +245,4 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         asked = read_rank(kept, self._dimension, self._clock())
         if asked.explicit_weights is None:
             asked = replace(asked, weights=packet.model_version)
-        return replace(asked, as_of_time=packet.as_of_time)
+        return replace(asked, as_of_time=packet.as_of_time), asked.as_of_time is None
