@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAGE = 1_000
+TURN = 0.0005
+"""Seconds that one thread may keep others waiting for Python's lock: a Rank takes it anew some ten times, so with the
+usual 5 ms it would wait for most of its time beside a thread that scores or embeds."""
 
 EXIT_OK = 0
 EXIT_FAILURE = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def serve(file: Path | None, **flags: Any) -> None:
     Every setting can be given as a flag, in the environment (MEMORY_RANKER_THREADS=8) or in the settings file, and the
     first of these wins. `memory-ranker config` shows what they come to.
     """
+    gc.disable()  # there is nothing to find among what a start makes; lifecycle.run switches it on again
     settings = resolved(file, flags).settings
     from sidecar import lifecycle
     from sidecar.observe import logs

@@ -1,10 +1,9 @@
-"""The memories of a namespace that stand nearest to given vectors, by FAISS over the snapshot's own matrix."""
+"""The memories of a namespace that stand nearest to given vectors: all of the snapshot's own matrix are compared."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +16,8 @@ from sidecar.retrieval.tokenizer import tokenize
 from sidecar.retrieval.vectors import Vectors
 
 BATCH = 256
-"""Vectors that are compared at a time: enough to be fast, few enough to take little memory."""
+ROWS_AT_ONCE = 16_384
+"""Vectors, and rows that they are compared with at a time: enough to be fast, few enough to take little memory."""
 
 
 class Nearest(NamedTuple):
@@ -49,13 +49,31 @@ def nearest(snapshot: Snapshot, wanted: Vectors, k: int, most_rows: int | None =
     asked = vectors.snap(wanted)
     found = min(k, len(candidates))
     for start in range(0, n, BATCH):
-        batch = np.ascontiguousarray(asked[start : start + BATCH])
-        products, places = faiss.knn(batch, compared, found, metric=faiss.METRIC_INNER_PRODUCT)
+        products, places = _best(asked[start : start + BATCH], compared, found)
         rows[start : start + BATCH, :found] = candidates[places]
         cosines[start : start + BATCH, :found] = np.clip(products, -1.0, 1.0)
     nothing = ~asked.any(axis=1)
     rows[nothing], cosines[nothing] = -1, np.nan
     return Nearest(rows, cosines)
+
+
+def _best(asked: Vectors, compared: Vectors, k: int) -> tuple[Vectors, NDArray[np.int64]]:
+    """The k greatest products of each vector asked with those compared, descending, and where they stand; of equal
+    ones the first goes first. Twice as fast as FAISS, whose lists are made for a few vectors and many rows."""
+    found_products, found_places = [], []
+    for first in range(0, len(compared), ROWS_AT_ONCE):
+        products = asked @ compared[first : first + ROWS_AT_ONCE].T
+        size = products.shape[1]
+        best = (
+            np.argpartition(products, size - k, axis=1)[:, size - k :]
+            if k < size
+            else np.tile(np.arange(size), (len(products), 1))
+        )
+        found_products.append(np.take_along_axis(products, best, axis=1))
+        found_places.append(best + first)
+    products, places = np.concatenate(found_products, axis=1), np.concatenate(found_places, axis=1)
+    order = np.lexsort((places, -products))[:, :k]
+    return np.take_along_axis(products, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
 def nearest_by_words(snapshot: Snapshot, text: str, k: int) -> Nearest:

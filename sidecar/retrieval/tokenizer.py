@@ -59,8 +59,7 @@ _EMOJI = "\u2600-\u27bf\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # without th
 
 # Possessive throughout: no text makes the search go back.
 _JOINER = r"(?:://|:\\|::|->|--|[-‐./\\:@'’#+&=~%?$]|(?<=\d),(?=\d{3}(?!\d)))"
-_LETTERS = rf"(?:[^\W{_PAIRED}{_CLUSTERED}]|[{MARKS}])"
-WORD = rf"[^\W{_PAIRED}{_CLUSTERED}]{_LETTERS}*+"
+WORD = rf"[^\W{_PAIRED}{_CLUSTERED}]++(?:[{MARKS}]++[^\W{_PAIRED}{_CLUSTERED}]*+)*+"
 """Source of a regular expression for an unbroken word of a script with spaces, digits and underscores included."""
 UNSPACED = rf"[{_PAIRED}]++|[{_CLUSTERED}]++"
 """Source of a regular expression for a run that is written without spaces."""
