@@ -85,3 +85,12 @@ def test_an_agent_without_a_server_says_what_to_do(language: Language, folder: P
     ran = language.run_agent(f"unix:{folder}/nobody.sock")
     assert ran.returncode != 0
     assert "memory-ranker serve" in ran.stdout
+
+
+@pytest.mark.parametrize("language", EVERY_LANGUAGE)
+def test_an_agent_without_an_address_says_so_in_a_line(language: Language) -> None:
+    """An agent that is not told where its server is ends with what to set, or with where it looked for the server, and
+    shows nothing of its own insides."""
+    built(language)
+    (line,) = language.run_agent("").stdout.splitlines()
+    assert "memory-ranker serve" in line

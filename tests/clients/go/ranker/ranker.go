@@ -31,7 +31,7 @@ const serviceConfig = `{"methodConfig": [{
 // Dial returns a connection to unix:PATH or HOST:PORT. Make one and share it: it reconnects by itself.
 func Dial(address string) (*grpc.ClientConn, error) {
 	if address == "" {
-		return nil, errors.New("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT")
+		return nil, errors.New("set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT, where `memory-ranker serve` listens")
 	}
 	pauses := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}
 	return grpc.NewClient(address,
@@ -45,7 +45,7 @@ func Dial(address string) (*grpc.ClientConn, error) {
 // Refusal is a call that failed, with everything that the server said about it.
 type Refusal struct {
 	Code       codes.Code
-	Reason     string // The server's stable name for what went wrong; of a failure on the way, the code's name.
+	Reason     string // The server's stable name for what went wrong; of a failure on the way, the code's name; before it, "".
 	Message    string
 	Metadata   map[string]string
 	Violations []*errdetails.BadRequest_FieldViolation
@@ -57,7 +57,10 @@ func Explain(err error) *Refusal {
 	if err == nil {
 		return nil
 	}
-	found := status.Convert(err)
+	found, ok := status.FromError(err)
+	if !ok { // No call failed; it did not come to one.
+		return &Refusal{Code: codes.Unknown, Message: err.Error()}
+	}
 	refusal := &Refusal{Code: found.Code(), Message: found.Message()}
 	for _, detail := range found.Details() {
 		switch detail := detail.(type) {
@@ -79,7 +82,7 @@ func Explain(err error) *Refusal {
 }
 
 func (r *Refusal) Error() string {
-	lines := []string{r.Reason + ": " + r.Message}
+	lines := []string{strings.TrimPrefix(r.Reason+": "+r.Message, ": ")}
 	for _, each := range r.Violations {
 		lines = append(lines, fmt.Sprintf("%s: %s", each.Field, each.Description))
 	}

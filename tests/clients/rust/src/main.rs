@@ -12,7 +12,10 @@ fn memory(id: &str, content: &str) -> Memory {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let address = env::var("MEMORY_RANKER_LISTEN").map_err(|_| "set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT")?;
+    let address = env::var("MEMORY_RANKER_LISTEN").unwrap_or_default();
+    if address.is_empty() {
+        return Err("set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT, where `memory-ranker serve` listens".into());
+    }
     let channel = connect(&address)?; // one for the whole agent
     let mut memories = MemoryServiceClient::new(channel.clone());
     let mut ranker = RankerServiceClient::new(channel);

@@ -7,7 +7,12 @@ import { RankRequest } from "../gen/memoryranker/v1/ranker.js";
 import { Memory } from "../gen/memoryranker/v1/types.js";
 import { call, connect, ingest, Refusal } from "./ranker.js";
 
-const { memory, ranker, close } = connect(process.env.MEMORY_RANKER_LISTEN ?? ""); // one for the whole agent
+const address = process.env.MEMORY_RANKER_LISTEN;
+if (!address) {
+  console.error("set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT, where `memory-ranker serve` listens");
+  process.exit(1);
+}
+const { memory, ranker, close } = connect(address); // one for the whole agent
 const namespace = "agent-7";
 
 try {

@@ -43,7 +43,7 @@ const OPTIONS: ChannelOptions = {
 /** The three services at unix:PATH or HOST:PORT, over one channel. Make them once; the channel reconnects by itself. */
 export function connect(address: string) {
   if (!address) {
-    throw new Error("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT");
+    throw new Error("no address: give unix:PATH or HOST:PORT");
   }
   const insecure = credentials.createInsecure();
   const ranker = new RankerServiceClient(address, insecure, OPTIONS);

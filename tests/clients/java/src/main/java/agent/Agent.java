@@ -57,7 +57,12 @@ public final class Agent {
   }
 
   public static void main(String[] arguments) {
-    ManagedChannel channel = Ranker.connect(System.getenv("MEMORY_RANKER_LISTEN")); // one for the whole agent
+    String address = System.getenv("MEMORY_RANKER_LISTEN");
+    if (address == null || address.isEmpty()) {
+      System.err.println("set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT, where `memory-ranker serve` listens");
+      System.exit(1);
+    }
+    ManagedChannel channel = Ranker.connect(address); // one for the whole agent
     try {
       run(channel);
     } catch (StatusRuntimeException error) {

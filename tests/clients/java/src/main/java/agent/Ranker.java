@@ -54,7 +54,7 @@ final class Ranker {
   @SuppressWarnings("unchecked")
   static ManagedChannel connect(String address) {
     if (address == null || address.isEmpty()) {
-      throw new IllegalArgumentException("no address: set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT");
+      throw new IllegalArgumentException("no address: give unix:PATH or HOST:PORT");
     }
     BOOTSTRAP.setLevel(Level.SEVERE);
     return Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
