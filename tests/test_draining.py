@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -179,3 +182,40 @@ def test_ready_is_said_with_index_and_model_and_kept_through_a_reload(tmp_path: 
         over.set()
         poller.join()
         assert statuses == {200}
+
+
+FROZEN = """
+import os, signal, sys
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from memoryranker.v1 import admin_pb2, admin_pb2_grpc
+
+with grpc.insecure_channel(sys.argv[1]) as channel:
+    watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+    next(watch)
+    logs = [admin_pb2_grpc.AdminServiceStub(channel).ExportLog(admin_pb2.ExportLogRequest()) for _ in range(4)]
+    for log in logs:
+        next(log)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_frozen_client_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    """It watches health and has a log on its way to it, of which it takes in nothing more. What the server had
+    acknowledged is there at the next start."""
+    long = "word " * 1_500
+    with process(tmp_path, MEMORY_RANKER_EMBEDDER="none", MEMORY_RANKER_DRAIN_SECONDS="1") as (server, client):
+        client.upsert("kim", [{"id": f"m{i}", "content": "ferry " * 300} for i in range(20)])
+        for i in range(200):
+            client.rank("kim", f"ferry {i} {long}", session_id=f"s{i}")
+        with subprocess.Popen([sys.executable, "-c", FROZEN, client.address]) as frozen:
+            try:
+                os.waitid(os.P_PID, frozen.pid, os.WSTOPPED)
+                server.terminate()
+                done = finished(server)
+                assert done.returncode == 0
+                assert "Traceback" not in done.stderr
+            finally:
+                frozen.kill()
+    with process(tmp_path, MEMORY_RANKER_EMBEDDER="none") as (_, client):
+        assert client.status("kim").namespace.packet_count == 200

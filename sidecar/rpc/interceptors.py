@@ -51,13 +51,14 @@ class Calls(grpc.ServerInterceptor):
     """Chooses a call's threads, turns its errors into statuses, and tells an observer what became of it."""
 
     def __init__(
-        self, calls: Pool, short: Pool, reading: Pool, streams: Pool, moments: Pool, observer: Observer
+        self, calls: Pool, short: Pool, reading: Pool, streams: Pool, watches: Pool, moments: Pool, observer: Observer
     ) -> None:
         self._observer = observer
         self._calls = calls
         self._reading = reading
         self._short = short
         self._streams = streams
+        self._watches = watches
         self._moments = moments
         self._ready = False
         self._handlers: dict[str, Handler] = {}
@@ -120,16 +121,17 @@ class Calls(grpc.ServerInterceptor):
                 answer.experimental_thread_pool = self._short
             return grpc.unary_unary_rpc_method_handler(answer, *codec)
         if inner.stream_unary is not None:
-            return grpc.stream_unary_rpc_method_handler(
-                self._on_streams(answering(inner.stream_unary, method), inner.stream_unary), *codec
-            )
+            answer = answering(inner.stream_unary, method)
+            answer.experimental_thread_pool = self._streams
+            return grpc.stream_unary_rpc_method_handler(answer, *codec)
         if inner.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(
-                self._on_streams(streaming(inner.unary_stream, method), inner.unary_stream), *codec
-            )
-        return grpc.stream_stream_rpc_method_handler(
-            self._on_streams(streaming(inner.stream_stream, method), inner.stream_stream), *codec
-        )
+            stream = streaming(inner.unary_stream, method)
+            # Of the others' only a watch of health is one.
+            stream.experimental_thread_pool = self._streams if ours else self._watches
+            return grpc.unary_stream_rpc_method_handler(stream, *codec)
+        stream = streaming(inner.stream_stream, method)
+        stream.experimental_thread_pool = self._streams
+        return grpc.stream_stream_rpc_method_handler(stream, *codec)
 
     def _idling(self, inner: Any, _: str) -> Any:
         def idling(request: Any, context: grpc.ServicerContext, *more: Any) -> Any:
@@ -141,13 +143,6 @@ class Calls(grpc.ServerInterceptor):
             return inner(request, context, *more)
 
         return idling
-
-    def _on_streams(self, behaviour: Any, inner: Any) -> Any:
-        # The health service's Watch holds no thread while it waits: it sends from the thread that sets a status.
-        waits_elsewhere = getattr(inner, "experimental_non_blocking", False)
-        behaviour.experimental_non_blocking = waits_elsewhere
-        behaviour.experimental_thread_pool = self._moments if waits_elsewhere else self._streams
-        return behaviour
 
     def _answering(self, inner: Any, method: str) -> Any:
         observer, name = self._observer, _name(method)

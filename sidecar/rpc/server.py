@@ -6,6 +6,7 @@ is imported.
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from typing import Any, cast
@@ -22,8 +23,16 @@ from sidecar.rpc.interceptors import Calls
 from sidecar.rpc.pools import Pool
 from sidecar.rpc.stopping import Stopping
 
+logger = logging.getLogger(__name__)
+
 MAX_WAITING = 1_000
 """Calls that may wait for a thread: what a few threads get done within a usual deadline. More are refused."""
+
+WATCHES = 100
+"""Watches of health at a time, each of which has a thread. More are refused."""
+
+CUT_OFF_SECONDS = 2.0
+"""How long calls that are cut off may take to end."""
 
 
 class Server:
@@ -36,6 +45,7 @@ class Server:
             Pool("short calls", settings.threads, MAX_WAITING),
             Pool("outputs", 1, MAX_WAITING),
             Pool("long streams", settings.streams, 0),
+            Pool("watches", WATCHES, 0),
             Pool("moments", 2, math.inf),
         )
         observer = observer or Observer()
@@ -91,10 +101,13 @@ class Server:
         return stopped
 
     def close(self) -> None:
-        """Ends what still runs and lets the address go."""
-        self._server.stop(0).wait()
+        """Ends what still runs and lets the address go. A call whose caller is frozen and takes in nothing more cannot
+        be ended: its thread waits in grpcio, and is left behind."""
+        is_over = self._server.stop(0).wait(CUT_OFF_SECONDS)
+        if not is_over:
+            logger.warning("calls of a caller that takes in nothing more were left behind")
         for pool in self._pools:
-            pool.shutdown()
+            pool.shutdown(wait=is_over)
         self._address.close()
 
 

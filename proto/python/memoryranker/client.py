@@ -55,9 +55,9 @@ class Client(AdminCalls):
     """Calls one server over one channel. Safe to share between threads; not across a fork.
 
     `address` is unix:PATH or HOST:PORT; unset means MEMORY_RANKER_LISTEN, else the server's default socket. `timeout`
-    is each call's deadline in seconds, until which it waits for a server that still loads; with `wait_for_ready` also for
-    one that is not up yet, instead of failing at once. `max_message_bytes` must be raised where the server's was. Every
-    method raises RankerRpcError when its call fails.
+    is each call's deadline in seconds, until which it waits for a server that still loads; with `wait_for_ready` also
+    for one that is not up yet, instead of failing at once. `max_message_bytes` must be raised where the server's was.
+    Every method raises RankerRpcError when its call fails.
     """
 
     def rank(
