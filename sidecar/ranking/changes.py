@@ -97,34 +97,34 @@ def _raise_budget(case: Case) -> Iterator[Change]:
             break
     else:
         budget = MAX_TOKEN_BUDGET
-    found = _settled(case, limits.token_budget, budget)
-    if found is not None:
+
+    def admits(budget: int) -> bool:
+        return case.admits(limits=replace(limits, token_budget=budget))
+
+    if budget <= MAX_TOKEN_BUDGET and admits(budget):
+        found = settled(limits.token_budget, budget, admits)
         yield change("token_budget", limits.token_budget, found, f"raise token_budget to {found}.")
     elif case.admits(limits=replace(limits, token_budget=None)):
         yield change("token_budget", limits.token_budget, None, "send no token_budget.")
 
 
-def _settled(case: Case, old: int, good: int) -> int | None:
-    """A budget up to `good` that admits, where neither one less nor half of the way from `old` does; None if `good`
-    does not admit.
+def settled(old: int, good: int, admits: Callable[[int], bool]) -> int:
+    """A number above `old` and up to `good` that admits, where neither one less nor half of the way from `old` does.
+    `good` does, `old` does not.
 
     More is not always better, for a better memory may come in and take the room: so what was found is halved again
-    until the half does not admit. The way gets shorter by half each time, so there are few hundred tries at most.
+    until the half does not admit. The way gets shorter by half each time, so the tries are no more than the square of
+    the digits of its length in base 2.
     """
-
-    def admits(budget: int) -> bool:
-        return budget > old and case.admits(limits=replace(case.limits, token_budget=budget))
-
-    if good > MAX_TOKEN_BUDGET or not admits(good):
-        return None
     while True:
-        if admits(good - 1):
-            bad, good = old, good - 1
-            while good - bad > 1:
-                middle = (good + bad) // 2
-                good, bad = (middle, bad) if admits(middle) else (good, middle)
+        bad = good - 1
+        if bad > old and admits(bad):
+            bad, good = old, bad
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if admits(middle) else (good, middle)
         half = (old + good) // 2
-        if not admits(half):
+        if half == old or not admits(half):
             return good
         good = half
 

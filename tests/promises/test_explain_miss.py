@@ -450,35 +450,6 @@ def test_leaving_another_out_is_tried(client: Client, namespace: str) -> None:
     assert "missed" in ids(client.rank(namespace, **options, filter={"exclude_ids": ["m199"]}))
 
 
-def test_a_smaller_budget_is_tried(client: Client, namespace: str) -> None:
-    """Where one place is taken by either of two that are larger, a budget that holds neither is what admits."""
-    write(client, namespace, {"a": 0.9, "b": 0.8}, token_count=30, pinned=True)
-    write(client, namespace, {"missed": 0.5}, token_count=5, pinned=True)
-    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0}
-    for budget in (None, 33):
-        asked = rank_request(namespace, **options, token_budget=budget)
-        change = client.explain_miss(namespace, "missed", request=asked).smallest_change
-        assert (change.field, change.to_json) == (("token_budget", "29") if budget else ("max_items", "3"))
-    assert ids(client.rank(namespace, **options, token_budget=29)) == ["missed"]
-    assert ids(client.rank(namespace, **options, token_budget=30)) == ["a"]
-
-
-def test_a_budget_far_away_is_found_by_halving(client: Client, namespace: str) -> None:
-    """Behind a hundred larger memories, each of which another budget lets in: what is told admits, one less and half of
-    the way do not."""
-    for i in range(100):
-        write(client, namespace, {f"m{i:02}": 0.9 - i / 1000}, token_count=1000 + 7 * i)
-    write(client, namespace, {"missed": 0.5}, token_count=4000)
-    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 150, "reserved_slots": 0}
-    asked = rank_request(namespace, **options, token_budget=900)
-    change = client.explain_miss(namespace, "missed", request=asked).smallest_change
-    budget = int(change.to_json)
-    assert change.field == "token_budget"
-    assert "missed" in ids(client.rank(namespace, **options, token_budget=budget))
-    for less in (budget - 1, (900 + budget) // 2):
-        assert "missed" not in ids(client.rank(namespace, **options, token_budget=less))
-
-
 def test_none_at_all_says_what_was_tried(client: Client, namespace: str) -> None:
     """A memory behind two gates yields to no single change, and the answer names those that were tried."""
     write(client, namespace, {"a": 0.9}, suppressed=True, valid_until_time=days_ago(1))
@@ -547,19 +518,3 @@ def test_nothing_is_logged_by_explaining(client: Client, namespace: str) -> None
     after = client.rank(namespace, max_items=1)
     assert int(after.packet_id[1:]) == int(before.packet_id[1:]) + 1
     assert after.score_version == before.score_version
-
-
-def test_a_pinned_memory_that_was_left_out_is_told_how_large_the_budget_must_be(client: Client, namespace: str) -> None:
-    """And how much pinned memories had."""
-    write(client, namespace, {f"m{i}": 0.9 - i / 100 for i in range(20)}, token_count=100)
-    write(client, namespace, {"small": 0.9}, token_count=30, pinned=True)
-    write(client, namespace, {"missed": 0.1}, token_count=500, pinned=True)
-    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 10, "reserved_slots": 0}
-    asked = rank_request(namespace, **options, token_budget=900)
-    why = client.explain_miss(namespace, "missed", request=asked)
-    assert (name_of(why.reason), why.smallest_change.field) == ("OVERSIZED", "token_budget")
-    assert why.message.endswith("Pinned memories have 450 tokens of this budget.")
-    budget = int(why.smallest_change.to_json)
-    assert budget == 2 * (30 + 500)
-    assert "missed" in ids(client.rank(namespace, **options, token_budget=budget))
-    assert "missed" not in ids(client.rank(namespace, **options, token_budget=budget - 1))
