@@ -278,7 +278,7 @@ def _coverage(found: Sequence[Coverage], what: str, left_out: Sequence[str] = ()
 def _off_policy(trained: Trained) -> str:
     found = trained.off_policy
     if found is None:
-        return "<p>No memory of a reserved slot was reported on.</p>"
+        return "<p>No memory of a reserved slot was reported on in the held-out sessions.</p>"
     rows = [
         (name, f"{each.value:.4f}", f"{each.difference:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}")
         for name, each in found.estimates.items()

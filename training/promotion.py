@@ -171,10 +171,13 @@ def starvation_gates(old: Shown, new: Shown, settings: GateSettings) -> list[Gat
     return gates
 
 
+_NO_DRAWS = "INSUFFICIENT: no memory of a reserved slot was reported on in the held-out sessions."
+
+
 def off_policy_gates(found: OffPolicy | None) -> list[Gate]:
     """What the reserved slots say. Too little evidence is shown, and neither passes nor blocks."""
     if found is None or not found.sufficient:
-        words = found.words if found is not None else "INSUFFICIENT: no memory of a reserved slot was reported on."
+        words = found.words if found is not None else _NO_DRAWS
         return [Gate("off_policy", None, 0.0, None, words)]
     highest = min(found.estimates[name].high for name in ("SNIPS", "DR"))
     worse = found.words + (" An interval lies wholly below 0." if found.harmful else "")

@@ -19,6 +19,7 @@ from sidecar.cli.failures import ExitCode, Failure
 from sidecar.cli.plain import plain, word
 from sidecar.cli.screen import Column
 from sidecar.cli.store_folder import data_folder, data_option, store_errors
+from sidecar.errors import StoreLockedError
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -237,6 +238,7 @@ def _either(
     connection: Connection, data: Path | None, by_server: Callable[[Client], R], by_hand: Callable[[Models], R]
 ) -> R:
     """Asks the server; without one, does it in the store itself, whose lock keeps a server out meanwhile."""
+    unreached = ""
     if data is None:
         try:
             with connection.client() as client:
@@ -245,8 +247,14 @@ def _either(
             named = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
             if named or failure.reason != ExitCode.UNAVAILABLE.name:
                 raise
-    with _registry(data or data_folder()) as found:
-        return by_hand(found)
+            unreached = failure.message
+    try:
+        with _registry(data or data_folder()) as found:
+            return by_hand(found)
+    except Failure as failure:
+        if unreached and failure.reason == StoreLockedError.reason:
+            raise failure.adding(f"That server was asked first, and not reached: {unreached}") from failure
+        raise
 
 
 @contextmanager

@@ -132,6 +132,8 @@ def test_without_a_server_the_store_is_changed_under_its_lock(call: Call, tmp_pa
         refused = call("rollback")
         assert refused.exit_code == 7
         assert "STORE_LOCKED" in refused.stderr
+        assert "That server was asked first, and not reached" in refused.stderr
+        assert "No such file or directory" in refused.stderr
     with running(tmp_path) as server:
         packet = server.client.rank("n", "deploys")
         assert packet.model_version == first.version
