@@ -134,7 +134,7 @@ class Sidecar:
             )
             models.start()
             store.set_ranking(_ranking_identity(weights.identity_of(weights.at_work), settings))
-            store.set_importance(identity_of(importance))
+            store.set_importance(identity_of(importance, identity(embedder)))
             source = Stored(store.read, Hasher(store.salt), time.monotonic)
             store.forewarn(source.leave)
             identifying = (identity(embedder), settings.use_agent_session_cap)
@@ -171,7 +171,7 @@ class Sidecar:
             if importance.enabled:
                 if importance.emotion_namespaces and not has_lexicon():
                     logger.warning("%s", MISSING)
-                undo.callback(LaterScoring(scorer, store).close)
+                undo.callback(LaterScoring(scorer, store, self._clock).close)
             facts = ServerFacts(
                 listen=server.listen,
                 embedder=f"{embedder.name}@{embedder.fingerprint}",

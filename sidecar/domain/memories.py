@@ -93,6 +93,8 @@ class ImportancePart:
     time: Micros
     factors: tuple[str, ...] = ()
     lines: tuple[ImportanceLine, ...] = ()
+    about: tuple[str, ...] = ()
+    """Ids of the memories beside its own that a content part follows from, in their order."""
 
     @property
     def score(self) -> float:
@@ -110,18 +112,28 @@ def closing(reached: float, wanted: float) -> tuple[float, ...]:
     return apart, wanted - (reached + apart)
 
 
-SCORED_FIELDS = ("content", "kind", "subject", "tags", "metadata", "emotion", "superseded_by", "source_thread")
-"""Fields of a memory that the content part of its importance follows from."""
+SCORED_FIELDS = (
+    *("content", "kind", "subject", "tags", "metadata", "emotion", "superseded_by", "source_thread", "create_time"),
+    *("suppressed", "valid_from_time", "valid_until_time"),
+)
+"""Fields of a memory that the content part of its importance follows from, and what it is to others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredContent:
-    """The content part of `memory`'s importance, worked out before the write. `outdated` are ids of memories that were
-    there before and that it contradicts: they are to be scored anew."""
+    """The content part of `memory`'s importance, worked out from a namespace as it stood at `score_version`.
+
+    `beside` has, of the memories that it follows from (`part.about`), when they were last changed, None for one that
+    was not there. `concerns` are memories whose own parts may follow from this one: id -> the uniqueness that this one
+    leaves them, None where it is something else to them. `is_superseded` as it was by then.
+    """
 
     memory: Memory
     part: ImportancePart
-    outdated: tuple[str, ...] = ()
+    score_version: int = 0
+    beside: Mapping[str, Micros | None] = field(default_factory=dict)
+    concerns: Mapping[str, float | None] = field(default_factory=dict)
+    is_superseded: bool = False
 
     def holds_for(self, memory: Memory) -> bool:
         """True if it follows from the memory as it stands."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from sidecar.domain import Memory
 from sidecar.importance.content import QUESTION_MARKS
 from sidecar.retrieval.patterns import late
+from sidecar.retrieval.stated import plain_words, stated
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
 PiecesOf = Callable[[str], list[str]]
@@ -31,8 +32,6 @@ HAPPENED = frozenset(("episodic", "attempt", "debugging", "failure", "working"))
 """Kinds of memories of which two may both be true, whatever they say."""
 
 _PIECES = late(rf"(?:{WORD})(?:[.:/@-](?:{WORD}))*|{UNSPACED}|[=:]")
-# Of a whole number what it comes to; 3.10 may be a version, and 007 a name, and they stay as they are written.
-_WHOLE = late(r"\+?(-?(?:0|[1-9]\d*))(?:\.0+)?")
 _UNSPACED = late(UNSPACED)
 # What something is: after one of these only one thing can stand.
 _STATES = frozenset(
@@ -71,7 +70,7 @@ def disagree(one: Memory, other: Memory, pieces_of: PiecesOf = read_pieces) -> b
     """
     if HAPPENED & {one.kind, other.kind}:
         return False
-    if one.subject and other.subject and _words(one.subject) != _words(other.subject):
+    if one.subject and other.subject and plain_words(one.subject) != plain_words(other.subject):
         return False
     said = stated(one), stated(other)
     if said[0] is not None and said[1] is not None:
@@ -82,6 +81,12 @@ def disagree(one: Memory, other: Memory, pieces_of: PiecesOf = read_pieces) -> b
     if _asks(one.content) or _asks(other.content):
         return False
     return _texts_disagree(pieces_of(one.content), pieces_of(other.content))
+
+
+def says_of_the_same(one: Memory, other: Memory) -> bool:
+    """True if both state the same attribute of the same subject outright."""
+    said = stated(one), stated(other)
+    return said[0] is not None and said[1] is not None and said[0][:2] == said[1][:2]
 
 
 def _asks(text: str) -> bool:
@@ -114,28 +119,6 @@ def _texts_disagree(a: list[str], b: list[str]) -> bool:
         or (before[-1] in _PLACES and bool(_STAYS & set(before)))
         or "".join(before).endswith(_STATES_UNSPACED)
     )
-
-
-def stated(memory: Memory) -> tuple[str, str, str] | None:
-    """Subject, attribute and value where the metadata say them; None otherwise. What means the same is the same: 3, 3.0
-    and "3", true and "True", "Blue" and " blue "."""
-    attribute, value = memory.metadata.get("attribute"), memory.metadata.get("value")
-    subject = memory.subject or memory.metadata.get("subject")
-    if not (isinstance(attribute, str) and isinstance(subject, str) and isinstance(value, bool | int | float | str)):
-        return None
-    return _words(subject), _words(attribute), _meant(value)
-
-
-def _meant(value: bool | float | str) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    words = _words(str(value))
-    whole = _WHOLE.fullmatch(words)
-    return whole[1] if whole else words
-
-
-def _words(text: str) -> str:
-    return " ".join(fold(normalize(text)).split())
 
 
 def _first_piece(text: str) -> str | None:

@@ -15,6 +15,8 @@ HIGH, MODERATE = 0.7, 0.4
 TELLING = 0.55
 """Value from which a part of the content is worth a word."""
 MOST_FACTORS = 8
+MOST_NAMED = 3
+"""Ids that a factor names."""
 
 _PARTS = {
     "content.semantic_density": "says much in few words",
@@ -135,7 +137,7 @@ def _moved(line: ImportanceLine) -> float:
 
 
 def _named(ids: Sequence[str]) -> str:
-    return " and ".join(each if len(each) <= 40 else each[:39] + "…" for each in ids)
+    return " and ".join(each if len(each) <= 40 else each[:39] + "…" for each in ids[:MOST_NAMED])
 
 
 def _counted(counts: Sequence[tuple[int, str]]) -> str:

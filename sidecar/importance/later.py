@@ -1,4 +1,5 @@
-"""The thread that scores what was written faster than it could be scored: long streams, and stores from before.
+"""The thread that scores what was written faster than it could be scored: long streams, and stores from before; and
+what is to be scored anew, for a memory that it was compared with came, changed, went, or is not valid any more.
 
 What is to be scored is what has no content part in the store, so that a kill loses nothing. Logs no text.
 """
@@ -8,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
-from sidecar.domain import Change
+from sidecar.domain import Change, Micros
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.store.store import Store
 
@@ -18,14 +20,18 @@ AT_ONCE = 64
 REST = 3.0
 """How much longer than a slice took it rests after it, while others write: streams go first."""
 
+LONGEST_REST = 3_600.0
+"""Seconds after which it looks at the clock again, which somebody may have set."""
+
 _log = logging.getLogger(__name__)
 
 
 class LaterScoring:
     """Scores memories without a content part, in the order in which they came, until it is closed."""
 
-    def __init__(self, scorer: ImportanceScorer, store: Store) -> None:
+    def __init__(self, scorer: ImportanceScorer, store: Store, clock: Callable[[], Micros]) -> None:
         self._scorer = scorer
+        self._clock = clock
         self._store = store
         self._lock = threading.Lock()
         self._waiting: dict[str, None] = dict.fromkeys(store.namespaces_unscored())
@@ -33,6 +39,7 @@ class LaterScoring:
         self._wake.set()
         self._closing = threading.Event()
         self._others_write = False
+        self._next_turn: Micros | None = 0
         store.subscribe(self._hear)
         self._thread = threading.Thread(target=self._run, name="importance", daemon=True)
         self._thread.start()
@@ -45,25 +52,53 @@ class LaterScoring:
 
     def _hear(self, change: Change) -> None:
         self._others_write = self._others_write or bool(change.upserted)
-        if any(memory.importance_content is None for memory in change.upserted) or (
-            None in change.importance_contents.values()
-        ):
-            with self._lock:
+        with self._lock:
+            if any(memory.importance_content is None for memory in change.upserted) or (
+                None in change.importance_contents.values()
+            ):
                 self._waiting[change.namespace] = None
-            self._wake.set()
+                self._wake.set()
+            for memory in change.upserted:
+                if memory.valid_from_time is not None or memory.valid_until_time is not None:
+                    self._next_turn = 0  # it may be the next to turn
+                    self._wake.set()
 
     def _run(self) -> None:
-        while self._wake.wait() and not self._closing.is_set():
-            with self._lock:
-                namespace = next(iter(self._waiting), None)
-                if namespace is None:
-                    self._wake.clear()
-                    continue
-                del self._waiting[namespace]
+        while not self._closing.is_set():
+            self._wake.wait(self._rest())
             try:
-                self._score(namespace)
+                self._see_to_turns()
+                while (namespace := self._next()) is not None:
+                    self._score(namespace)
             except Exception as error:  # noqa: BLE001 - a full disk, a store that closes: scored after the next write
                 _log.warning("importances were not scored: %s", type(error).__name__)
+
+    def _next(self) -> str | None:
+        with self._lock:
+            namespace = None if self._closing.is_set() else next(iter(self._waiting), None)
+            if namespace is None:
+                if not self._closing.is_set():
+                    self._wake.clear()
+            else:
+                del self._waiting[namespace]
+        return namespace
+
+    def _rest(self) -> float | None:
+        """Seconds to the next memory that begins or ceases to be valid; None if there is none."""
+        with self._lock:
+            turn = self._next_turn
+        return None if turn is None else min(max((turn - self._clock()) / 1e6, 0.0), LONGEST_REST)
+
+    def _see_to_turns(self) -> None:
+        now = self._clock()
+        with self._lock:
+            if self._next_turn is None or self._next_turn > now:
+                return
+            self._next_turn = None  # unless one is written meanwhile
+        following = self._store.put_up_turned(now)
+        with self._lock:
+            if self._next_turn is None:
+                self._next_turn = following
 
     def _score(self, namespace: str) -> None:
         after = 0

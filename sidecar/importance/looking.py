@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sidecar.domain import Memory, Micros
+from sidecar.importance.claimed import claimed
 from sidecar.importance.claims import read_pieces
 from sidecar.importance.content import Analysis, analyse
 from sidecar.importance.neighbours import Neighbour, Neighbourhood, look_around
 from sidecar.importance.scoring import Signal
+from sidecar.importance.standing import Standing, counts, fellow_bearer, replacement, standing_of
 from sidecar.retrieval.embedding import Embedder
-from sidecar.retrieval.nearest import is_borne_by_another, nearest, nearest_by_words, vector_of
+from sidecar.retrieval.handles import Handle, find_handles
+from sidecar.retrieval.nearest import Mask, nearest, nearest_by_words, vector_of
 from sidecar.retrieval.snapshot import Snapshot
+from sidecar.retrieval.stated import stated
 from sidecar.retrieval.vectors import Vectors, snap
 
 NEIGHBOURS = 16
@@ -27,7 +32,11 @@ QUALITY_WITHOUT_NEIGHBOURS = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found of one memory. `row` is its row in the snapshot, None if it is not stored."""
+    """What was found of one memory. `row` is its row in the snapshot, None if it is not stored.
+
+    `about` are ids of the memories that the rest follows from. `concerns` are those that follow from it in turn: id ->
+    the uniqueness that it leaves them, else None; none while it cannot be served.
+    """
 
     memory: Memory
     row: int | None
@@ -35,6 +44,8 @@ class Looked:
     analysis: Analysis
     around: Neighbourhood
     is_superseded: bool
+    about: tuple[str, ...]
+    concerns: Mapping[str, float | None]
 
     def parts(self) -> dict[str, float | None]:
         """The parts of the content signal; None for one that could not be told."""
@@ -67,7 +78,8 @@ def look(
     together: bool = False,
     most_rows: int | None = None,
 ) -> list[Looked]:
-    """Analyses texts, and finds each memory's neighbours in a namespace; none is its own.
+    """Analyses texts, and finds each memory's neighbours in a namespace; none is its own, and of those that cannot be
+    served none takes anything from it.
 
     `together`: they are written together, and so are each other's neighbours. `most_rows` bounds how many of the
     namespace's memories each is compared with: the newest ones then.
@@ -75,26 +87,74 @@ def look(
     rows = [snapshot.row_of_id.get(memory.id) if memory.id else None for memory in memories]
     vectors = _vectors(snapshot, memories, rows, embedder)
     # What is not stored yet comes after all that is; a time that is not given is now.
-    timed = [
-        replace(memory, create_time=memory.create_time or now, key=memory.key or 2**62 + place)
-        for place, memory in enumerate(memories)
-    ]
+    timed = [replace(memory, create_time=memory.create_time or now) for memory in memories]
     left_out = {row for row in rows if row is not None} if together else set()
-    around = _neighbours(snapshot, timed, rows, vectors, left_out, most_rows)
+    standing = standing_of(snapshot, now, left_out)
+    around = _neighbours(snapshot, timed, rows, vectors, standing.counting, most_rows)
+    hidden = standing.there & ~standing.counting
+    uncounted: list[list[Neighbour]] = [[] for _ in timed]
+    if hidden.any():
+        uncounted = _neighbours(snapshot, timed, rows, vectors, hidden, most_rows)
     if together and len(timed) > 1:
-        _add_peers(around, timed, vectors)
-    others = snapshot.live_count - len(left_out) + (len(timed) - 1 if together else 0)
+        _add_peers(around, [each if counts(each, now) else None for each in timed], vectors)
+    # What is stored is new beside all that there is, also if that is nothing.
+    is_stored = most_rows is not None
     pieces_of = functools.cache(read_pieces)
     found = []
-    for memory, row, vector, neighbours in zip(timed, rows, vectors, around, strict=True):
-        neighbours.sort(key=lambda each: -each.cosine)
-        analysis = analyse(memory, functools.partial(is_borne_by_another, snapshot, row))
-        has_others = others > (0 if together or row is None else 1)
-        neighbourhood = look_around(memory, neighbours, has_others=has_others, pieces_of=pieces_of)
-        superseded = bool(snapshot.columns.superseded[row]) if row is not None else False
-        replaced = memory.superseded_by not in ("", memory.id) and memory.superseded_by in snapshot.row_of_id
-        found.append(Looked(memory, row, vector, analysis, neighbourhood, superseded or replaced))
+    for place, (memory, row, vector) in enumerate(zip(timed, rows, vectors, strict=True)):
+        fellows: dict[str, float | None] = {}
+        bearers: list[str] = []
+        analysis = analyse(memory, functools.partial(_is_shared, snapshot, row, standing, bearers, fellows))
+        neighbourhood = look_around(
+            memory,
+            sorted(around[place], key=_nearest_first),
+            uncounted=uncounted[place],
+            claimed=claimed(snapshot, memory, row, standing),
+            has_others=is_stored or snapshot.live_count > (0 if row is None else 1),
+            pieces_of=pieces_of,
+        )
+        is_superseded, replacing = replacement(snapshot, memory, row, standing)
+        about = dict.fromkeys((*neighbourhood.about, *bearers, *replacing))
+        is_counted = counts(memory, now) and not is_superseded
+        concerns = {**neighbourhood.concerns} if is_counted else {}
+        found.append(
+            Looked(memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), fellows | concerns)
+        )
     return found
+
+
+def bound_to_peers(memories: Sequence[Memory]) -> list[bool]:
+    """Which of the memories that are written together bear a handle, or state something of an attribute, or name a
+    replacement that another one of them does or is: what follows from that is seen when all of them are there."""
+    borne = [
+        {("id", memory.id), ("id", memory.superseded_by)}
+        | {("handle", *handle) for handle in find_handles(memory.content)}
+        | ({("claim", *claim[:2])} if (claim := stated(memory)) is not None else set())
+        for memory in memories
+    ]
+    bearing = Counter(each for marks in borne for each in marks if each != ("id", ""))
+    return [any(bearing[each] > 1 for each in marks) for marks in borne]
+
+
+def _nearest_first(neighbour: Neighbour) -> tuple[float, int, str]:
+    return -neighbour.cosine, neighbour.memory.create_time, neighbour.memory.id
+
+
+def _is_shared(
+    snapshot: Snapshot,
+    row: int | None,
+    standing: Standing,
+    bearers: list[str],
+    concerns: dict[str, float | None],
+    handle: Handle,
+) -> bool:
+    """True if another memory bears a handle, too. Notes which, and which was alone with it before."""
+    bearer, was_alone = fellow_bearer(snapshot, row, handle, standing)
+    if bearer:
+        bearers.append(bearer)
+    if was_alone:
+        concerns[was_alone] = None
+    return bool(bearer)
 
 
 def _vectors(snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None], embedder: Embedder) -> Vectors:
@@ -119,14 +179,14 @@ def _neighbours(
     memories: Sequence[Memory],
     rows: Sequence[int | None],
     vectors: Vectors,
-    left_out: set[int],
+    among: Mask,
     most_rows: int | None,
 ) -> list[list[Neighbour]]:
     if vectors.shape[1]:
-        near = nearest(snapshot, vectors, NEIGHBOURS + 1, most_rows)
+        near = nearest(snapshot, vectors, NEIGHBOURS + 1, among, most_rows)
         pairs = [(near.rows[place], near.cosines[place]) for place in range(len(memories))]
     else:
-        by_words = [nearest_by_words(snapshot, memory.content, NEIGHBOURS + 1) for memory in memories]
+        by_words = [nearest_by_words(snapshot, memory.content, NEIGHBOURS + 1, among) for memory in memories]
         pairs = [(each.rows[0], each.cosines[0]) for each in by_words]
     # One read for all of them: a snapshot keeps no texts.
     wanted = sorted({row for found, _ in pairs for row in found.tolist() if row >= 0})
@@ -136,23 +196,26 @@ def _neighbours(
         kept = [
             Neighbour(memory_of[row], cosine)
             for row, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
-            if row >= 0 and row != own and row not in left_out and memory_of[row].content
+            if row >= 0 and row != own and memory_of[row].content
         ]
         around.append(kept[:NEIGHBOURS])
     return around
 
 
-def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory], vectors: Vectors) -> None:
-    """Adds to each memory's neighbours the nearest among those that are written with it."""
+def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory | None], vectors: Vectors) -> None:
+    """Adds to each memory's neighbours the nearest among those that are written with it; None for one that does not
+    count."""
     if not vectors.shape[1]:
         return
     unit = snap(vectors)
     cosines = unit @ unit.T
+    cosines[:, [each is None for each in memories]] = -np.inf
     cosines[~unit.any(axis=1)] = -np.inf
     np.fill_diagonal(cosines, -np.inf)
     k = min(NEIGHBOURS, len(memories) - 1)
     nearest_of = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
     for place, neighbours in enumerate(around):
         for peer in nearest_of[place].tolist():
-            if math.isfinite(cosine := float(cosines[place, peer])):
-                neighbours.append(Neighbour(memories[peer], cosine))
+            other = memories[peer]
+            if other is not None and math.isfinite(cosine := float(cosines[place, peer])):
+                neighbours.append(Neighbour(other, cosine))

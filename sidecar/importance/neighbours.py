@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sidecar.domain import DAY, Memory
-from sidecar.importance.claims import PiecesOf, disagree, read_pieces
+from sidecar.importance.claimed import Claimed
+from sidecar.importance.claims import PiecesOf, disagree, read_pieces, says_of_the_same
 from sidecar.importance.content import level
 from sidecar.importance.scoring import Adjustment
 
@@ -20,8 +21,7 @@ THEME_GAIN = 0.08
 CONTRADICTED_LOSS = 0.15
 INCONSISTENT_LOSS = 0.08
 SUPERSEDED_LOSS = 0.25
-MOST_NAMED = 3
-"""Ids that a factor names."""
+NOTHING_CLAIMED = Claimed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Neighbourhood:
 
     `contradicted_by` and `outdates` are newer and older memories that say another value, `inconsistent` those of the
     same time; `theme` repeat it in other sessions, `sessions` of them; `nearest` is the one that says most of it.
+    `concerns` are those to which it is one of these in turn: id -> the uniqueness that it leaves a later one, or None.
     """
 
     uniqueness: float | None = None
@@ -47,6 +48,12 @@ class Neighbourhood:
     inconsistent: tuple[str, ...] = ()
     theme: tuple[str, ...] = ()
     sessions: int = 0
+    concerns: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """All that are named here."""
+        return (*self.contradicted_by, *self.outdates, *self.inconsistent, *self.theme, *filter(None, [self.nearest]))
 
     def adjustments(self, content: float, *, is_superseded: bool) -> list[Adjustment]:
         """What the score gains or loses by them. What recurs gains by what it says: greetings recur, too."""
@@ -67,45 +74,58 @@ def look_around(
     memory: Memory,
     neighbours: Sequence[Neighbour],
     *,
+    uncounted: Sequence[Neighbour] = (),
+    claimed: Claimed = NOTHING_CLAIMED,
     has_others: bool,
     pieces_of: PiecesOf = read_pieces,
 ) -> Neighbourhood:
-    """Reads the neighbours, nearest first, of which none is the memory itself. `has_others` says whether the namespace
-    has any memory to compare with; `pieces_of` as `disagree` takes it.
+    """Reads the neighbours, of which none is the memory itself. `uncounted` are neighbours that cannot be served: they
+    are nothing to it, though it is something to them. `claimed` are those that state another value. `has_others` says
+    whether the namespace has any memory to compare with; `pieces_of` as `disagree` takes it.
 
     A memory is as new as what was learned before it leaves it: the first of two that say the same keeps its novelty. A
-    neighbour that it contradicts does not make it less new.
+    neighbour that it contradicts does not make it less new, and one that replaces it is that alone.
     """
-    uniqueness: float | None = 1.0 if has_others else None
-    nearest = ""
-    contradicted, outdated, inconsistent, theme = [], [], [], []
+    found: dict[str, list[str]] = {name: [] for name in ("contradicted", "outdated", "inconsistent", "theme")}
+    concerns: dict[str, float | None] = dict.fromkeys(claimed.concerns)
+    least = (1.0, 0, "") if has_others else (2.0, 0, "")
     sessions = set()
-    for each in neighbours:
+    for each, is_counted in [*((each, True) for each in neighbours), *((each, False) for each in uncounted)]:
         other = each.memory
+        if memory.superseded_by == other.id or other.superseded_by == memory.id:
+            continue
         if each.cosine >= CLAIM_FROM and disagree(memory, other, pieces_of):
-            if other.create_time > memory.create_time:
-                contradicted.append(other.id)
-            elif other.create_time < memory.create_time:
-                outdated.append(other.id)
-            else:
-                inconsistent.append(other.id)
+            if not says_of_the_same(memory, other):
+                concerns[other.id] = None
+                if is_counted:
+                    found[_side(memory, other)].append(other.id)
             continue
         if each.cosine >= THEME_FROM and (session := _session(other)) != _session(memory):
-            sessions.add(session)
-            theme.append(other.id)
-        if _is_earlier(other, memory):
-            left = min(max((KNOWN_FROM - each.cosine) / (KNOWN_FROM - NEW_BELOW), 0.0), 1.0)
-            if uniqueness is None or left < uniqueness:
-                uniqueness, nearest = left, other.id
+            concerns[other.id] = None
+            if is_counted:
+                sessions.add(session)
+                found["theme"].append(other.id)
+        left = min(max((KNOWN_FROM - each.cosine) / (KNOWN_FROM - NEW_BELOW), 0.0), 1.0)
+        if left < 1.0 and not _is_earlier(other, memory):
+            concerns.setdefault(other.id, left)
+        elif left < 1.0 and is_counted:
+            least = min(least, (left, other.create_time, other.id))
     return Neighbourhood(
-        uniqueness=uniqueness,
-        nearest=nearest,
-        contradicted_by=tuple(contradicted[:MOST_NAMED]),
-        outdates=tuple(outdated[:MOST_NAMED]),
-        inconsistent=tuple(inconsistent[:MOST_NAMED]),
-        theme=tuple(theme[:MOST_NAMED]),
+        uniqueness=least[0] if least[0] <= 1.0 else None,
+        nearest=least[2],
+        contradicted_by=tuple(dict.fromkeys((*claimed.newer, *found["contradicted"]))),
+        outdates=tuple(dict.fromkeys((*claimed.older, *found["outdated"]))),
+        inconsistent=tuple(dict.fromkeys((*claimed.same_time, *found["inconsistent"]))),
+        theme=tuple(found["theme"]),
         sessions=len(sessions),
+        concerns=concerns,
     )
+
+
+def _side(memory: Memory, other: Memory) -> str:
+    if other.create_time == memory.create_time:
+        return "inconsistent"
+    return "contradicted" if other.create_time > memory.create_time else "outdated"
 
 
 def _is_earlier(other: Memory, memory: Memory) -> bool:

@@ -18,7 +18,7 @@ from sidecar.importance.consensus import AgentScore, Consensus, consensus_of
 from sidecar.importance.context import cosines_with, read_context
 from sidecar.importance.emotion import SHARES, read_emotion
 from sidecar.importance.factors import Told, factors, is_promotion_candidate
-from sidecar.importance.looking import Looked, look
+from sidecar.importance.looking import Looked, bound_to_peers, look
 from sidecar.importance.scoring import (
     Breakdown,
     Signal,
@@ -122,8 +122,10 @@ class ImportanceScorer:
         ]
 
     def score_contents(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
-        """The content part of memories that are about to be written together: they are each other's neighbours, too."""
-        return self._scored_contents(namespace, self._namespaces.get(namespace), memories, together=True)
+        """The content part of memories that are about to be written together: they are each other's neighbours, too. Of
+        those only whose part can be told before all of them are there."""
+        found = self._scored_contents(namespace, self._namespaces.get(namespace), memories, together=True)
+        return [each for each, is_bound in zip(found, bound_to_peers(memories), strict=True) if not is_bound]
 
     def score_stored(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
         """The content part of memories that are stored; of those only that the namespace's snapshot has by now."""
@@ -144,8 +146,14 @@ class ImportanceScorer:
         for memory, looked in zip(memories, found, strict=True):
             made = self._content_part(namespace, memory, looked, own)
             lines = tuple(line for line in made.breakdown.lines if line.value is not None)
-            part = ImportancePart(made.confidence, now, made.factors, lines)
-            scored.append(ScoredContent(memory, part, looked.around.outdates + looked.around.inconsistent))
+            part = ImportancePart(made.confidence, now, made.factors, lines, looked.about)
+            beside = {
+                each: None if (row := snapshot.row_of_id.get(each)) is None else int(snapshot.columns.update_time[row])
+                for each in looked.about
+            }
+            scored.append(
+                ScoredContent(memory, part, snapshot.score_version, beside, looked.concerns, looked.is_superseded)
+            )
         return scored
 
     def _look(self, snapshot: Snapshot, memories: Sequence[Memory]) -> list[Looked]:

@@ -9,7 +9,7 @@ from sidecar.config import Settings
 from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
 from sidecar.store.meta import IMPORTANCE_OFF
 
-SCORER_VERSION = 1
+SCORER_VERSION = 2
 """Grows with any change of what a content scores: then the content parts that are stored are made anew."""
 
 
@@ -33,10 +33,11 @@ def settled_importance(settings: Settings) -> ImportanceSettings:
     return with_domains(found, settings.importance_domains, settings.importance_namespaces)
 
 
-def identity_of(settings: ImportanceSettings) -> str:
-    """Changes with anything between two starts that can change the content part of an importance."""
+def identity_of(settings: ImportanceSettings, embedder: str) -> str:
+    """Changes with anything between two starts that can change the content part of an importance; `embedder` is the
+    identity of what makes the vectors."""
     if not settings.enabled:
         return IMPORTANCE_OFF
     ordered = replace(settings, emotion_namespaces=frozenset(), domains={}, namespaces={})
     sets = (sorted(settings.emotion_namespaces), sorted(settings.domains.items()), sorted(settings.namespaces.items()))
-    return hashlib.sha256(repr((SCORER_VERSION, ordered, sets)).encode()).hexdigest()
+    return hashlib.sha256(repr((SCORER_VERSION, embedder, ordered, sets)).encode()).hexdigest()

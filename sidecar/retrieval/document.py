@@ -8,6 +8,7 @@ from typing import Any
 
 from sidecar.domain import Memory
 from sidecar.retrieval.handles import find_handles
+from sidecar.retrieval.stated import stated
 from sidecar.retrieval.subjects import name_marks
 from sidecar.retrieval.tokenizer import tokenize
 
@@ -44,6 +45,10 @@ def _marks(memory: Memory) -> Iterator[Mark]:
         yield ("thread", memory.source_thread)
     if memory.subject:
         yield ("subject", memory.subject)
+    if (claim := stated(memory)) is not None:
+        subject, attribute, value = claim
+        yield ("claim", subject, attribute)
+        yield ("claim", subject, attribute, value)
     for handle in find_handles(memory.content):
         yield ("handle", *handle)
     yield from name_marks(memory.content, memory.subject)

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from sidecar.domain import Floats
 from sidecar.retrieval import contents, vectors
-from sidecar.retrieval.handles import Handle
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.tokenizer import tokenize
 from sidecar.retrieval.vectors import Vectors
+
+Mask = NDArray[np.bool_]
 
 BATCH = 256
 ROWS_AT_ONCE = 16_384
@@ -27,8 +28,8 @@ class Nearest(NamedTuple):
     cosines: Floats
 
 
-def nearest(snapshot: Snapshot, wanted: Vectors, k: int, most_rows: int | None = None) -> Nearest:
-    """The k nearest live rows to each of n vectors, shape (n, dimension); a zero vector has none.
+def nearest(snapshot: Snapshot, wanted: Vectors, k: int, among: Mask, most_rows: int | None = None) -> Nearest:
+    """The k nearest rows of the mask `among` to each of n vectors, shape (n, dimension); a zero vector has none.
 
     `most_rows` bounds how many rows are compared: the newest ones then.
     """
@@ -40,7 +41,7 @@ def nearest(snapshot: Snapshot, wanted: Vectors, k: int, most_rows: int | None =
         return Nearest(rows, cosines)
     inverse = snapshot.contents.table.column(contents.INVERSE_LENGTH)
     first = 0 if most_rows is None else max(0, len(matrix) - most_rows)
-    candidates = np.flatnonzero(snapshot.columns.live[first:] & (inverse[first:] > 0.0)) + first
+    candidates = np.flatnonzero(among[first:] & (inverse[first:] > 0.0)) + first
     if not len(candidates):
         return Nearest(rows, cosines)
     # Rows are snapped to a grid and so are only nearly of length 1; the difference is below what a neighbour turns on.
@@ -76,8 +77,9 @@ def _best(asked: Vectors, compared: Vectors, k: int) -> tuple[Vectors, NDArray[n
     return np.take_along_axis(products, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
-def nearest_by_words(snapshot: Snapshot, text: str, k: int) -> Nearest:
-    """The k rows that bear most of a text's words, by their rarity: for namespaces without vectors. Shape (1, k).
+def nearest_by_words(snapshot: Snapshot, text: str, k: int, among: Mask) -> Nearest:
+    """The k rows of the mask `among` that bear most of a text's words, by their rarity: for namespaces without vectors.
+    Shape (1, k).
 
     In the place of a cosine stands the share of the text's words that the other bears.
     """
@@ -90,16 +92,11 @@ def nearest_by_words(snapshot: Snapshot, text: str, k: int) -> Nearest:
         idf = inverse_document_frequency(snapshot.live_count, len(bearing))
         total += idf
         borne[bearing] += idf
+    borne[~among] = 0.0
     found = np.argsort(-borne, kind="stable")[:k]
     found = found[borne[found] > 0.0]
     rows[0, : len(found)], shares[0, : len(found)] = found, borne[found] / (total or 1.0)
     return Nearest(rows, shares)
-
-
-def is_borne_by_another(snapshot: Snapshot, row: int | None, handle: Handle) -> bool:
-    """True if a memory other than the one in `row` bears a handle."""
-    bearing = snapshot.contents.rows_marked(("handle", *handle))
-    return bool(len(bearing) > 1 or (len(bearing) == 1 and bearing[0] != row))
 
 
 def vector_of(snapshot: Snapshot, row: int) -> Vectors:

@@ -208,6 +208,10 @@ class Snapshot:
             valid &= columns.create_time <= known_until
         return hidden(superseding, valid)
 
+    def replacement(self, row: int) -> int:
+        """The living row that a row names as its replacement; -1 for none."""
+        return int(self.contents.table.column(contents.REPLACEMENT)[row])
+
     def replacements(self, row: int) -> list[int]:
         """What replaces a row, directly or through a chain, from the next one on; cycles are cut as superseded_at
         does."""

@@ -99,6 +99,7 @@ ORPHANS: tuple[tuple[str, str, str], ...] = (
     ("rescored", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("reembedded", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("importance_parts", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
+    ("importance_links", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
 )
 """Rows that name what is not there: table, condition, in words. In the order in which removing one leaves no other."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,42 +21,70 @@ from sidecar.domain import (
     says_the_same,
 )
 from sidecar.features.importance import marks_value
+from sidecar.store import importance_links as links
 from sidecar.store.rows import SELECT_MEMORY, from_row, to_json
 
 _PUT = (
     "INSERT OR REPLACE INTO importance_parts (memory_key, part, confidence, time, factors, lines)"
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
+SUPERSEDED = "superseded"
+"""The line of what is replaced."""
 _NOBODY = Memory(id="", content="")
 
 
 def settled(
-    fields: Mapping[str, Any], old: Memory | None, scored: ScoredContent | None
-) -> tuple[Mapping[str, Any], ImportancePart | None]:
+    connection: sqlite3.Connection,
+    namespace: str,
+    fields: Mapping[str, Any],
+    old: Memory | None,
+    scored: ScoredContent | None,
+    score_version: int,
+) -> tuple[Mapping[str, Any], ScoredContent | None]:
     """The fields of a write with the content score that belongs to them, and how that came about where it is new.
 
-    A score that was worked out for another state of the memory is not taken; then what the memory says now is yet to be
-    scored.
+    A score that was worked out for another state of the memory is not taken, nor one of a namespace that has moved on
+    from there to `score_version`, nor while another memory that it concerns is scored; then what the memory says now is
+    yet to be scored.
     """
     new = replace(old or _NOBODY, **fields)
     is_same = old is not None and says_the_same(old, new)
-    if scored is not None and scored.holds_for(new) and not (is_same and new.importance_content is not None):
-        return {**fields, "importance_content": scored.part.score}, scored.part
+    if (
+        scored is not None
+        and scored.holds_for(new)
+        and not (is_same and new.importance_content is not None)
+        and scored.score_version == score_version
+        and not links.any_waits(connection, namespace, scored.concerns)
+    ):
+        return {**fields, "importance_content": scored.part.score}, scored
     if old is None or is_same or "importance_content" in fields:
         return fields, None
     return {**fields, "importance_content": None}, None
 
 
 def follow(
-    connection: sqlite3.Connection, old: Memory | None, new: Memory, content: ImportancePart | None, now: Micros
-) -> None:
-    """Writes the parts that a write of a memory leaves: its content part, and the user's word where it changed."""
-    if content is not None:
-        put(connection, new.key, PartName.CONTENT, content)
-    elif old is not None and new.importance_content is None:
-        _drop(connection, new.key, PartName.CONTENT)
+    connection: sqlite3.Connection,
+    namespace: str,
+    old: Memory | None,
+    new: Memory,
+    scored: ScoredContent | None,
+    now: Micros,
+    together: Collection[int] = (),
+) -> list[int]:
+    """Writes the parts that a write of a memory leaves: its content part, and the user's word where it changed. Returns
+    the keys of other memories that are to be scored anew, for theirs followed from this one as it was; `together` are
+    those that were scored beside it as it is now."""
+    anew: list[int] = []
+    if old is None or not says_the_same(old, new):
+        anew += links.put_up_followers(connection, namespace, new.id, together)
+        if old is not None:
+            links.forget(connection, new.key)
+    if scored is not None:
+        put(connection, new.key, PartName.CONTENT, scored.part)
+        anew += links.put_up_concerned(connection, namespace, new.id, scored.concerns)
     if new.importance_override != (None if old is None else old.importance_override):
         follow_user(connection, new, now)
+    return anew
 
 
 def follow_user(connection: sqlite3.Connection, memory: Memory, now: Micros) -> None:
@@ -81,52 +109,59 @@ def follow_user(connection: sqlite3.Connection, memory: Memory, now: Micros) -> 
 
 
 def put_contents(
-    connection: sqlite3.Connection, namespace: str, scored: Sequence[ScoredContent]
+    connection: sqlite3.Connection, namespace: str, scored: Sequence[ScoredContent], score_version: int
 ) -> dict[int, float | None]:
     """Writes content parts that were worked out after the write, where the memory has none and still says what was
-    scored. Returns the content scores by memory key, None for those that are to be scored anew."""
+    scored, and what it was compared with stands as it did. Returns the content scores by memory key, None for those
+    that are to be scored anew."""
     scores: dict[int, float | None] = {}
     for each in scored:
         row = connection.execute(f"{SELECT_MEMORY} WHERE memory_key = ?", (each.memory.key,)).fetchone()
         if row is None or not each.holds_for(memory := from_row(row)) or memory.importance_content is not None:
             continue
+        if each.score_version != score_version and not links.stand(connection, namespace, each.beside):
+            scores[memory.key] = None
+            continue
+        was_superseded = _was_superseded(connection, memory.key)
         scores[memory.key] = each.part.score
         connection.execute(
             "UPDATE memories SET importance_content = ? WHERE memory_key = ?", (each.part.score, memory.key)
         )
         put(connection, memory.key, PartName.CONTENT, each.part)
-        scores.update(dict.fromkeys(unscore(connection, namespace, each, memory.update_time)))
+        if was_superseded == each.is_superseded:
+            continue  # it is to others what it was
+        anew = links.put_up_concerned(connection, namespace, memory.id, each.concerns)
+        if was_superseded is not None or each.is_superseded:
+            anew += links.put_up_followers(connection, namespace, memory.id)
+        scores.update(dict.fromkeys(anew))
     return scores
 
 
-def unscore(connection: sqlite3.Connection, namespace: str, by: ScoredContent, written: Micros) -> list[int]:
-    """Takes the content score from memories that another one outdates, unless they were scored since that was
-    `written`: they are scored anew in their turn. Returns their keys."""
-    keys = []
-    for memory_id in by.outdated:
-        found = connection.execute(
-            "SELECT m.memory_key FROM memories m JOIN importance_parts p ON p.memory_key = m.memory_key"
-            " AND p.part = 'content' WHERE m.namespace = ? AND m.memory_id = ? AND p.time < ?",
-            (namespace, memory_id, written),
-        ).fetchone()
-        if found is not None:
-            connection.execute("UPDATE memories SET importance_content = NULL WHERE memory_key = ?", found)
-            _drop(connection, found[0], PartName.CONTENT)
-            keys.append(found[0])
-    return keys
+def _was_superseded(connection: sqlite3.Connection, key: int) -> bool | None:
+    """Whether something replaced a memory when it was last scored; None if it never was as it stands."""
+    row = connection.execute(
+        "SELECT lines FROM importance_parts WHERE memory_key = ? AND part = ?", (key, PartName.CONTENT.value)
+    ).fetchone()
+    return None if row is None else any(line.factor == SUPERSEDED for line in _lines(json.loads(row[0])))
 
 
 def put(connection: sqlite3.Connection, key: int, name: PartName, part: ImportancePart) -> None:
     """Writes how a part came about, over what stood there."""
     connection.execute(_PUT, (key, name.value, *_to_row(part)))
+    if name is PartName.CONTENT:
+        links.write(connection, key, part.about)
 
 
 def read(connection: sqlite3.Connection, key: int) -> dict[PartName, ImportancePart]:
     """The parts of a memory that are there, in the order of PartName."""
     rows = connection.execute(
-        "SELECT part, confidence, time, factors, lines FROM importance_parts WHERE memory_key = ?", (key,)
+        "SELECT p.part, p.confidence, p.time, p.factors, p.lines FROM importance_parts p JOIN memories m"
+        " ON m.memory_key = p.memory_key WHERE p.memory_key = ? AND (p.part != ? OR m.importance_content IS NOT NULL)",
+        (key, PartName.CONTENT.value),
     ).fetchall()
     found = {PartName(name): _from_row(*rest) for name, *rest in rows}
+    if PartName.CONTENT in found:
+        found[PartName.CONTENT] = replace(found[PartName.CONTENT], about=links.read(connection, key))
     return {name: found[name] for name in PartName if name in found}
 
 
@@ -134,7 +169,8 @@ def read_signals(connection: sqlite3.Connection, namespace: str) -> dict[tuple[s
     """(namespace, memory id) -> the values of the signals in its content part, by name; "" means of all namespaces."""
     rows = connection.execute(
         "SELECT m.namespace, m.memory_id, p.lines FROM importance_parts p"
-        " JOIN memories m ON m.memory_key = p.memory_key WHERE p.part = ? AND (? = '' OR m.namespace = ?)",
+        " JOIN memories m ON m.memory_key = p.memory_key WHERE p.part = ? AND m.importance_content IS NOT NULL"
+        " AND (? = '' OR m.namespace = ?)",
         (PartName.CONTENT.value, namespace, namespace),
     )
     return {
@@ -165,6 +201,7 @@ def put_use_text(connection: sqlite3.Connection, key: int, text: str | None) -> 
 def replace_all(connection: sqlite3.Connection, key: int, parts: Mapping[PartName, ImportancePart]) -> None:
     """Puts the parts of a memory in the place of those that it has."""
     connection.execute("DELETE FROM importance_parts WHERE memory_key = ?", (key,))
+    connection.execute("DELETE FROM importance_links WHERE memory_key = ?", (key,))
     for name, part in parts.items():
         put(connection, key, name, part)
 
@@ -174,7 +211,8 @@ def forget_contents(connection: sqlite3.Connection) -> list[str]:
     rows = connection.execute("SELECT DISTINCT namespace FROM memories WHERE importance_content IS NOT NULL").fetchall()
     if rows:
         connection.execute("UPDATE memories SET importance_content = NULL WHERE importance_content IS NOT NULL")
-        connection.execute("DELETE FROM importance_parts WHERE part = ?", (PartName.CONTENT.value,))
+    connection.execute("DELETE FROM importance_parts WHERE part = ?", (PartName.CONTENT.value,))
+    connection.execute("DELETE FROM importance_links")
     return [name for (name,) in rows]
 
 

@@ -129,6 +129,7 @@ def _write_part(name: PartName, part: ImportancePart) -> dict[str, Any]:
         "time": _time(part.time),
         "factors": list(part.factors),
         "lines": [{key: value for key, value in line.items() if value is not None} for line in lines],
+        "about": list(part.about),
     }
 
 
@@ -142,7 +143,9 @@ def _read_part(row: JsonFields) -> tuple[PartName, ImportancePart]:
         )
         for each in row.rows("lines")
     ]
-    part = ImportancePart(row.number("confidence", 0, 1), row.time("time"), row.texts("factors"), tuple(lines))
+    part = ImportancePart(
+        row.number("confidence", 0, 1), row.time("time"), row.texts("factors"), tuple(lines), row.texts("about")
+    )
     return PartName(row.word("part", [name.value for name in PartName])), part
 
 

@@ -11,11 +11,14 @@ from typing import Any
 
 from sidecar.domain import Change, Memory, Micros, Rating, ScoredContent, WriteOutcome
 from sidecar.errors import FieldViolation, InvalidRequestError, MemoryNotFoundError
-from sidecar.store import importance, meta
+from sidecar.store import importance, importance_links, meta
 from sidecar.store.jobs import Done
 from sidecar.store.rows import COLUMNS, INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
 
-OF_A_MEMORY = ("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded", "importance_parts")
+OF_A_MEMORY = (
+    *("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"),
+    *("importance_parts", "importance_links"),
+)
 """Tables whose rows go with their memory."""
 
 Patch = tuple[str, Mapping[str, Any]]
@@ -77,26 +80,32 @@ def upsert(
     changed: dict[int, Memory] = {}
     replaced: list[Memory] = []
     created = 0
-    outdated: dict[int, float | None] = {}
+    anew: set[int] = set()
+    together: set[int] = set()
+    before = score_version(connection, namespace)
     for memory_id, fields in patches:
         old = find(connection, namespace, memory_id)
-        outcome, memory, unscored = _write(connection, namespace, memory_id, old, fields, now, derived.get(memory_id))
+        outcome, memory, others = _write(
+            connection, namespace, memory_id, old, fields, now, derived.get(memory_id), before, together
+        )
         created += outcome is WriteOutcome.CREATED
         if old is not None and outcome is WriteOutcome.UPDATED:
             replaced.append(old)
         if outcome is not WriteOutcome.UNCHANGED:
             changed[memory.key] = memory
-        outdated.update(dict.fromkeys(unscored))
+        anew.update(others)
         results.append((outcome, memory))
     if not changed:
         return Done((results, score_version(connection, namespace)))
+    for key in anew & changed.keys():  # one of this call that another one of it puts up
+        changed[key] = get(connection, namespace, changed[key].id)
     version = bump(connection, namespace, created=created, write_time=now)
     change = Change(
         namespace,
         version,
         upserted=tuple(changed.values()),
         replaced=tuple(replaced),
-        importance_contents=outdated,
+        importance_contents=dict.fromkeys(anew - changed.keys()),
     )
     return Done((results, version), change, erased=bool(replaced))
 
@@ -114,7 +123,8 @@ def update(
     Raises MemoryNotFoundError, and InvalidRequestError as `window_violation` says.
     """
     old = get(connection, namespace, memory_id)
-    outcome, memory, outdated = _write(connection, namespace, memory_id, old, fields, now, derived)
+    before = score_version(connection, namespace)
+    outcome, memory, anew = _write(connection, namespace, memory_id, old, fields, now, derived, before, set())
     if outcome is WriteOutcome.UNCHANGED:
         return Done((memory, score_version(connection, namespace)))
     version = bump(connection, namespace, write_time=now)
@@ -123,7 +133,7 @@ def update(
         version,
         upserted=(memory,),
         replaced=(old,),
-        importance_contents=dict.fromkeys(outdated),
+        importance_contents=dict.fromkeys(anew),
     )
     return Done((memory, version), change, erased=True)
 
@@ -149,10 +159,18 @@ def delete(
             connection.execute(f"DELETE FROM {table} WHERE memory_key = ?", (key,))
     if not keys:
         return Done((found, score_version(connection, namespace)))
+    anew = {
+        key for memory in gone for key in importance_links.put_up_followers(connection, namespace, memory.id)
+    } - set(keys)
     version = bump(connection, namespace, created=-len(keys), write_time=now)
-    return Done(
-        (found, version), Change(namespace, version, deleted_keys=tuple(keys), replaced=tuple(gone)), erased=True
+    change = Change(
+        namespace,
+        version,
+        deleted_keys=tuple(keys),
+        replaced=tuple(gone),
+        importance_contents=dict.fromkeys(anew),
     )
+    return Done((found, version), change, erased=True)
 
 
 def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int]]:
@@ -280,20 +298,25 @@ def _write(
     fields: Mapping[str, Any],
     now: Micros,
     derived: Derived | None,
+    score_version: int,
+    together: set[int],
 ) -> tuple[WriteOutcome, Memory, list[int]]:
-    """Writes one memory with all that follows from it. Returns also the keys of memories that are to be scored anew."""
+    """Writes one memory with all that follows from it. Returns also the keys of memories that are to be scored anew.
+    `score_version` is the namespace's before the call that the write is of, `together` the keys of what it has written
+    with a score, to which this one comes."""
     scored = derived.importance if derived else None
-    fields, content = importance.settled(derived.added_to(fields, old) if derived else fields, old, scored)
+    fields = derived.added_to(fields, old) if derived else fields
+    fields, taken = importance.settled(connection, namespace, fields, old, scored, score_version)
     if old is None:
         outcome, memory = WriteOutcome.CREATED, _insert(connection, namespace, memory_id, fields, now)
     else:
         outcome, memory = _overwrite(connection, old, fields, now)
     if outcome is WriteOutcome.UNCHANGED:
         return outcome, memory, []
-    importance.follow(connection, old, memory, content, now)
-    if scored is None or content is None:
-        return outcome, memory, []
-    return outcome, memory, importance.unscore(connection, namespace, scored, now)
+    anew = importance.follow(connection, namespace, old, memory, taken, now, together)
+    if taken is not None:
+        together.add(memory.key)
+    return outcome, memory, anew
 
 
 def _insert(

@@ -24,6 +24,8 @@ RANKING = "ranking"
 """What ranked when the store was last opened."""
 IMPORTANCE = "importance"
 """What scored the content parts of importances when the store was last opened; IMPORTANCE_OFF if nothing did."""
+IMPORTANCE_TIME = "importance_time"
+"""As decimal digits, up to when memories that began or ceased to be valid were seen to."""
 IMPORTANCE_OFF = "off"
 _AGENT_SESSIONS = "agent_sessions"
 

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from sidecar.errors import SchemaTooNewError, StoreDamagedError
+from sidecar.store.schema_importance import IMPORTANCE_LINKS, IMPORTANCE_PARTS
 
 APPLICATION_ID = 0x4D52616E
 """Marks the database file as ours ("MRan" in its header)."""
@@ -387,31 +388,14 @@ _LAST_USES: Migration = (
     "DROP INDEX session_uses_by_time",
 )
 
-# How each part of an importance came about: its score stands with the memory. A memory without a content part is yet
-# to be scored; the index finds those.
-_IMPORTANCE_PARTS: Migration = (
-    """
-    CREATE TABLE importance_parts (
-        memory_key INTEGER NOT NULL,
-        part TEXT NOT NULL,
-        confidence REAL NOT NULL,
-        time INTEGER NOT NULL,
-        factors TEXT NOT NULL,
-        lines TEXT NOT NULL,
-        PRIMARY KEY (memory_key, part)
-    ) WITHOUT ROWID
-    """,
-    "CREATE INDEX memories_unscored ON memories (namespace) WHERE importance_content IS NULL",
-    "ALTER TABLE rescored ADD COLUMN before_part TEXT",
-)
-
 MIGRATIONS: Sequence[Migration] = (
     (*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),
     _KINDS,
     _MODELS,
     _INDEX_FILES,
     _LAST_USES,
-    _IMPORTANCE_PARTS,
+    IMPORTANCE_PARTS,
+    IMPORTANCE_LINKS,
 )
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 

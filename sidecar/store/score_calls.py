@@ -10,6 +10,7 @@ from sidecar.store import (
     audit,
     audit_importance,
     importance,
+    importance_links,
     indexes,
     memories,
     meta,
@@ -77,12 +78,29 @@ class ScoreCalls:
         """Writes content parts of stored memories, where they are still missing and the memory says what was scored."""
 
         def work(db: Connection) -> Done[None]:
-            scores = importance.put_contents(db, namespace, scored)
+            scores = importance.put_contents(db, namespace, scored, memories.score_version(db, namespace))
             if not scores:
                 return Done(None)
             return Done(None, Change(namespace, memories.bump(db, namespace), importance_contents=scores))
 
         self._writer.submit(work, durable=False)
+
+    def put_up_turned(self, now: Micros) -> Micros | None:
+        """Puts up what follows from memories that began or ceased to be valid since this was last called, to be scored
+        anew. Returns when the next one turns."""
+
+        def work(db: Connection) -> Done[Micros | None]:
+            since = int(meta.get(db, meta.IMPORTANCE_TIME) or 0)
+            found, following = importance_links.put_up_turned(db, since, now)
+            meta.put(db, meta.IMPORTANCE_TIME, str(now).encode())
+            changes = [
+                Change(name, memories.bump(db, name), importance_contents=dict.fromkeys(keys))
+                for name, keys in found.items()
+                if keys
+            ]
+            return Done(following, changes[0] if changes else None, more=tuple(changes[1:]))
+
+        return self._writer.submit(work, durable=False)
 
     def audit(self, scope: Scope, min_reported_sessions: int) -> audit.AuditNumbers:
         """What an audit of a scope goes by. Reads its whole log."""

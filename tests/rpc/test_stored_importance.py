@@ -121,15 +121,20 @@ def test_a_newer_memory_that_contradicts_an_older_one_lowers_it(
 def test_a_theme_that_recurs_and_a_replacement_are_seen_as_they_are_written(
     client: Client, shared_server: Running, namespace: str
 ) -> None:
-    """What was said in other sessions gains; what is replaced loses; both say so."""
+    """What was said in other sessions gains, the first that said it, too; what is replaced loses; both say so."""
     said = "The nightly export fails when the warehouse disk is full"
     for number, content in enumerate([said, "Warehouse disk full: the nightly export fails", f"Again: {said}"]):
         client.upsert(namespace, [{"id": f"m{number}", "content": content, "source_thread": f"t{number}"}])
+        if not number:
+            alone = parts(shared_server, namespace, "m0")["content"]
+    wait_until_scored(client, namespace)
+    assert "theme" not in {each.factor for each in alone.lines}
     first, last = (parts(shared_server, namespace, each)["content"] for each in ("m0", "m2"))
-    assert "theme" not in {each.factor for each in first.lines}
-    assert next(each.contribution for each in last.lines if each.factor == "theme") > 0
-    assert any(words.startswith("recurring theme: 3 sessions") for words in last.factors)
+    for each in (first, last):
+        assert next(x.contribution for x in each.lines if x.factor == "theme") > 0
+        assert any(words.startswith("recurring theme: 3 sessions") for words in each.factors)
     client.update(namespace, "m0", superseded_by="m2")
+    wait_until_scored(client, namespace)
     replaced = parts(shared_server, namespace, "m0")["content"]
     assert replaced.score < first.score
     assert "superseded by a newer memory" in replaced.factors

@@ -23,12 +23,15 @@ from sidecar.store.rescores import Run
 NOW = 1_700_000_000_000_000
 
 
-def part(score: float, time: int = NOW) -> ImportancePart:
-    return ImportancePart(0.4, time, ("says much in few words",), (ImportanceLine("content", score, 1.0, score),))
+def part(score: float, time: int = NOW, *about: str) -> ImportancePart:
+    words, lines = ("says much in few words",), (ImportanceLine("content", score, 1.0, score),)
+    return ImportancePart(0.4, time, words, lines, about)
 
 
-def scored(memory_id: str, score: float, *outdated: str, time: int = NOW, **fields: Any) -> ScoredContent:
-    return ScoredContent(Memory(id=memory_id, **fields), part(score, time), outdated)
+def scored(
+    memory_id: str, score: float, *concerns: str, time: int = NOW, version: int = 0, **fields: Any
+) -> ScoredContent:
+    return ScoredContent(Memory(id=memory_id, **fields), part(score, time), version, concerns=dict.fromkeys(concerns))
 
 
 def write(
@@ -66,7 +69,8 @@ def test_writing_a_memory_again_never_erases_the_use_or_user_part(store: Store) 
     assert write(store, "m", scored("m", 0.9, content="a", time=NOW + 1), content="a")[0] is WriteOutcome.UNCHANGED
     assert parts(store, "m") == before
 
-    write(store, "m", scored("m", 0.3, content="b"), NOW + 5, content="b")
+    version = store.namespace("n").score_version
+    write(store, "m", scored("m", 0.3, version=version, content="b", create_time=NOW), NOW + 5, content="b")
     after = store.get("n", "m")
     assert (after.importance_content, after.importance_use, after.importance_override) == (0.3, 0.7, 0.9)
     assert parts(store, "m") == {**before, PartName.CONTENT: part(0.3)}
@@ -91,27 +95,79 @@ def test_what_was_not_scored_at_once_is_scored_in_its_turn(store: Store) -> None
     write(store, "two", content="changed")
     heard.clear()
     wanted = [
-        scored("one", 0.4, content="a", key=one.key),
-        scored("two", 0.6, content="b", key=store.get("n", "two").key),
+        scored("one", 0.4, content="a", create_time=NOW, key=one.key),
+        scored("two", 0.6, content="b", create_time=NOW, key=store.get("n", "two").key),
     ]
     store.put_contents("n", wanted)
     assert [change.importance_contents for change in heard] == [{one.key: 0.4}]
     assert heard[0].score_version == store.namespace("n").score_version
     assert [each.id for each in store.unscored("n", 0, 5)] == ["two"]
-    store.put_contents("n", [scored("one", 0.9, content="a", key=one.key)])
+    store.put_contents("n", [scored("one", 0.9, content="a", create_time=NOW, key=one.key)])
     assert store.get("n", "one").importance_content == 0.4
 
 
-def test_a_newer_memory_that_contradicts_another_has_it_scored_anew(store: Store) -> None:
-    """Once: what was scored since it was written knows of it."""
+def test_a_memory_that_concerns_another_puts_it_up(store: Store) -> None:
+    """Unless that one's part knows of it, or it leaves it more than it has; and once: scored anew, it knows of it."""
     write(store, "old", scored("old", 0.5, content="a"), content="a")
-    write(store, "new", scored("new", 0.6, "old", content="b", time=NOW + 1), NOW + 1, content="b")
+    write(store, "new", scored("new", 0.6, "old", version=1, content="b"), NOW + 1, content="b")
     old = store.get("n", "old")
     assert old.importance_content is None
     assert parts(store, "old") == {}
-    again = ScoredContent(old, part(0.35, NOW + 2), ("new",))
-    store.put_contents("n", [again])
+    store.put_contents("n", [ScoredContent(old, part(0.35, NOW + 2, "new"), 2, {"new": NOW + 1}, {"new": None})])
     assert (store.get("n", "old").importance_content, store.get("n", "new").importance_content) == (0.35, 0.6)
+    third = ScoredContent(Memory(id="third", content="c"), part(0.7), 3, concerns={"old": 1.5, "new": 1.0})
+    write(store, "third", third, NOW + 3, content="c")
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["new"]
+
+
+@pytest.mark.parametrize("change", ["delete", "correct", "suppress"])
+def test_what_follows_from_a_memory_is_put_up_when_that_changes(store: Store, change: str) -> None:
+    """In the same transaction, so that no kill loses it; what does not follow from it keeps its part."""
+    write(store, "base", scored("base", 0.5, content="a"), content="a")
+    for number, name in enumerate(("follows", "stands"), 1):
+        about = ["base"] if name == "follows" else []
+        given = ScoredContent(Memory(id=name, content=name), part(0.5, NOW, *about), number)
+        write(store, name, given, content=name)
+    heard: list[Change] = []
+    store.subscribe(heard.append)
+    if change == "delete":
+        store.delete("n", ["base"], NOW + 1)
+    else:
+        write(store, "base", now=NOW + 1, **({"content": "b"} if change == "correct" else {"suppressed": True}))
+    key = store.get("n", "follows").key
+    assert store.get("n", "follows").importance_content is None
+    assert store.get("n", "stands").importance_content == 0.5
+    assert heard[0].importance_contents == {key: None}
+
+
+def test_what_was_worked_out_beside_something_else_is_not_taken(store: Store) -> None:
+    """Neither on a write of a namespace that has moved on, or that concerns what is being scored; nor after it, where
+    what it was compared with has changed. It is scored in its turn."""
+    write(store, "base", scored("base", 0.5, content="a"), content="a")
+    write(store, "late", scored("late", 0.5, content="b"), content="b")
+    write(store, "waits", content="c")
+    write(store, "concerned", scored("concerned", 0.5, "waits", version=3, content="d"), content="d")
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["late", "waits", "concerned"]
+    late = store.get("n", "late")
+    worked_out = ScoredContent(late, part(0.5, NOW, "base"), 4, {"base": NOW})
+    write(store, "base", now=NOW + 1, content="changed")
+    store.put_contents("n", [worked_out])
+    assert store.get("n", "late").importance_content is None
+
+
+def test_what_begins_or_ends_puts_up_what_follows_from_it(store: Store) -> None:
+    """Each once; and what begins is scored anew itself, to tell others of itself."""
+    end, start = {"valid_until_time": NOW + 10}, {"valid_from_time": NOW + 20}
+    write(store, "ends", scored("ends", 0.5, content="a", **end), content="a", **end)
+    write(store, "begins", scored("begins", 0.5, version=1, content="b", **start), content="b", **start)
+    follows = ScoredContent(Memory(id="follows", content="c"), part(0.5, NOW, "ends"), 2)
+    write(store, "follows", follows, content="c")
+    assert store.put_up_turned(NOW + 9) == NOW + 10
+    assert list(store.unscored("n", 0, 5)) == []
+    assert store.put_up_turned(NOW + 10) == NOW + 20
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["follows"]
+    assert store.put_up_turned(NOW + 20) is None
+    assert [each.id for each in store.unscored("n", 0, 5)] == ["begins", "follows"]
 
 
 @pytest.mark.parametrize("override", [0.0, 0.8])

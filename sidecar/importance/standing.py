@@ -1,0 +1,78 @@
+"""Which memories of a snapshot count for others, what replaces one, and who bears the same handle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.domain import Memory, Micros
+from sidecar.features.view import NO_TIME
+from sidecar.retrieval.handles import Handle
+from sidecar.retrieval.snapshot import Snapshot
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Masks over a snapshot's rows, shape (n,), as of one moment: what is there; what is valid; what something valid
+    replaces; and what counts for others, which is what can be served."""
+
+    there: Mask
+    valid: Mask
+    replaced: Mask
+    counting: Mask
+
+
+def standing_of(snapshot: Snapshot, now: Micros, left_out: Collection[int] = ()) -> Standing:
+    """How the rows stand. `left_out` are taken as not there."""
+    columns = snapshot.columns
+    there = columns.live
+    if left_out:
+        there = there.copy()
+        there[list(left_out)] = False
+    until = columns.valid_until_time
+    valid = there & (columns.valid_from_time <= now) & ((until == NO_TIME) | (until > now))
+    replaced = snapshot.superseded_at(now)
+    return Standing(there, valid, replaced, valid & ~replaced & ~columns.suppressed)
+
+
+def counts(memory: Memory, now: Micros) -> bool:
+    """True if a memory can be served as far as its own fields say."""
+    starts, ends = memory.valid_from_time, memory.valid_until_time
+    return not memory.suppressed and (starts is None or starts <= now) and (ends is None or ends > now)
+
+
+def replacement(snapshot: Snapshot, memory: Memory, row: int | None, standing: Standing) -> tuple[bool, list[str]]:
+    """Whether something valid replaces a memory, and the ids that this follows from: what it names, and from there to
+    the first that is valid."""
+    if memory.superseded_by in ("", memory.id):
+        return False, []
+    about = [memory.superseded_by]
+    target = snapshot.row_of_id.get(memory.superseded_by)
+    if target is None or not standing.there[target]:
+        return False, about
+    if not standing.valid[target]:
+        for further in snapshot.replacements(target):
+            about.append(snapshot.columns.ids[further])
+            if standing.valid[further]:
+                break
+    if row is not None and snapshot.replacement(row) == target:
+        return bool(standing.replaced[row]), about  # of a cycle, one survives
+    return bool(standing.valid[target] or standing.replaced[target]), about
+
+
+def fellow_bearer(snapshot: Snapshot, row: int | None, handle: Handle, standing: Standing) -> tuple[str, str]:
+    """Ids of another memory that bears a handle, the one written before else after it, and of one that has no other
+    bearer beside it; "" for none. They are few, however many bear it."""
+    rows = snapshot.contents.marks.find(("handle", *handle), standing.there)[0]
+    ids = snapshot.columns.ids
+    at = len(rows) if row is None else int(rows.searchsorted(row))
+    following = at + (at < len(rows) and rows[at] == row)
+    if at > 0:
+        before = ids[int(rows[at - 1])]
+        return before, before if at == 1 else ""
+    return (ids[int(rows[following])], "") if following < len(rows) else ("", "")

@@ -1,0 +1,116 @@
+"""What is stored of importances once all is scored follows from what is stored, not from how it came there."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from typing import Any
+
+import pytest
+from memoryranker.client import Client
+
+from tests.rpc.test_stored_importance import parts
+from tests.serving import Running, wait_until_scored
+
+DAY = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+
+
+def memory(
+    name: str, content: str, day: float, claim: tuple[str, str, Any] | None = None, **fields: Any
+) -> dict[str, Any]:
+    if claim is not None:
+        fields |= {"subject": claim[0], "metadata": {"attribute": claim[1], "value": claim[2]}}
+    return {"id": name, "content": content, "create_time": DAY + datetime.timedelta(days=day), **fields}
+
+
+EXPORT = "The nightly export fails when the warehouse disk is full"
+MEMORIES = [
+    memory("port1", "db-1 listens on 5432", 0, ("db-1", "port", 5432)),
+    memory("port2", "Since the move everybody has to dial another number there", 3, ("db-1", "port", "6543")),
+    memory("port3", "Kim says that nothing was ever moved", 5, ("DB-1", "Port", "5432.0")),
+    memory("port4", "Nobody knows any more what it is", 3, ("db-1", "port", 7777)),
+    memory("port5", "An old plan had it elsewhere", 1, ("db-1", "port", 1), suppressed=True),
+    memory("text1", "The staging server is in Frankfurt", 0, source_thread="a"),
+    memory("text2", "The staging server is in Helsinki", 2, source_thread="b"),
+    memory("text3", "The staging server is in Frankfurt!", 4, source_thread="c"),
+    memory("text4", "The staging server is in Dublin", 2, source_thread="d"),
+    memory("theme1", EXPORT, 0, source_thread="a"),
+    memory("theme2", "Warehouse disk full: the nightly export fails", 1, source_thread="b"),
+    memory("theme3", f"Again: {EXPORT}", 2, source_thread="c"),
+    memory("theme4", EXPORT + " and nobody looks", 3, valid_until_time=DAY + datetime.timedelta(days=9)),
+    memory("rev1", "Deploys are made by hand on Tuesdays", 0, superseded_by="rev2"),
+    memory("rev2", "Deploys are made by hand on Wednesdays", 1, superseded_by="rev3"),
+    memory("rev3", "Deploys are made by Argo, whenever main is green", 2),
+    memory("gone", "Deploys were made by a robot", 2, superseded_by="never written"),
+    memory("link1", "OPS-4711 is about the slow cache", 0),
+    memory("link2", "Somebody closed OPS-4711 without a word", 1),
+    memory("link3", "OPS-4711 was opened again by Priya", 2),
+]
+PASSING = [
+    memory("x1", "It listens on 9999, they say", 4, ("db-1", "port", 9999)),
+    memory("x2", "The staging server is in Oslo", 3),
+    memory("x3", EXPORT, -1, source_thread="x"),
+    memory("x4", "OPS-4711 again", -1),
+]
+"""What is written, too, and deleted."""
+
+
+def stored(server: Running, namespace: str) -> dict[str, Any]:
+    wait_until_scored(server.client, namespace)
+    found = {each.id: parts(server, namespace, each.id)["content"] for each in server.client.list(namespace)}
+    return {
+        name: (part.score, part.confidence, tuple(part.factors), tuple(map(str, part.lines)))
+        for name, part in found.items()
+    }
+
+
+def write_one_by_one(client: Client, namespace: str, order: random.Random) -> None:
+    """Some with waits in between, so that they are scored without the others."""
+    written = [*MEMORIES, *PASSING]
+    order.shuffle(written)
+    for each in written:
+        client.upsert(namespace, [each])
+        if order.random() < 0.5:
+            wait_until_scored(client, namespace)
+    for each in order.sample(PASSING, len(PASSING)):
+        client.delete(namespace, [each["id"]])
+
+
+def write_in_calls(client: Client, namespace: str, order: random.Random) -> None:
+    """Several at once, those that go deleted in between."""
+    written = order.sample(MEMORIES, len(MEMORIES))
+    client.upsert(namespace, PASSING + written[:9])
+    client.delete(namespace, [each["id"] for each in PASSING])
+    client.upsert(namespace, written[9:])
+
+
+def write_in_a_stream(client: Client, namespace: str, order: random.Random) -> None:
+    """Scored after they are written, while others are."""
+    client.ingest(namespace, order.sample(MEMORIES, len(MEMORIES)), chunk_size=3)
+
+
+def write_other_things_first(client: Client, namespace: str, order: random.Random) -> None:
+    """Each is something else, suppressed or replaced at first, and is corrected one by one."""
+    wrong = [
+        {**each, "content": order.choice(MEMORIES)["content"], "suppressed": order.random() < 0.3} for each in MEMORIES
+    ]
+    client.upsert(namespace, wrong)
+    wait_until_scored(client, namespace)
+    for each in order.sample(MEMORIES, len(MEMORIES)):
+        client.upsert(namespace, [{"suppressed": False, **each}])
+
+
+WAYS = [write_one_by_one, write_in_calls, write_in_a_stream, write_other_things_first]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("write", WAYS)
+def test_the_content_parts_do_not_depend_on_the_order_of_writing(
+    client: Client, shared_server: Running, namespace: str, write: Any, seed: int
+) -> None:
+    """Score, confidence, lines and words are those of the same memories written in one call."""
+    client.upsert(f"{namespace}-once", MEMORIES)
+    write(client, namespace, random.Random(seed))
+    wanted, found = stored(shared_server, f"{namespace}-once"), stored(shared_server, namespace)
+    assert set(found) == {each["id"] for each in MEMORIES}
+    assert {name: (wanted[name], found[name]) for name in wanted if wanted[name] != found[name]} == {}
