@@ -92,7 +92,7 @@ def look_around(
     sessions = set()
     for each, is_counted in [*((each, True) for each in neighbours), *((each, False) for each in uncounted)]:
         other = each.memory
-        if memory.superseded_by == other.id or other.superseded_by == memory.id:
+        if memory.superseded_by == other.id or (memory.id and other.superseded_by == memory.id):
             continue
         if each.cosine >= CLAIM_FROM and disagree(memory, other, pieces_of):
             if not says_of_the_same(memory, other):
