@@ -25,6 +25,8 @@ from sidecar.weights import KNOWN, Weights, add_up
 
 OF_TASK = tuple(index for index in range(len(REGISTRY)) if index not in KNOWN)
 """The features that only a task gives a value, by index."""
+MOST_PINNED = 1_000
+"""Under a token budget, so many of the pinned memories may be served: each is compared with all that is ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,15 @@ def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
         return Packed(Fill(), fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
     most = places
     if limits.token_budget is not None:
+        if len(pinned) > MOST_PINNED:
+            best = chain.from_iterable(ByScore(pinned, total.take(pinned), columns.ids))
+            pinned = np.fromiter(best, np.int64, MOST_PINNED)
         most, places = split_places(places, len(pinned), len(candidates))
     demand = int(scored.tokens[candidates].sum())
     split = partial(split_budget, slots=limits.slots, pinned=scored.tokens[pinned], demand=demand)
     budgets = split(limits.token_budget)
     pinned_part = fill_from(pinned, most, budgets.pinned)
+    pinned_part.candidates = scored.gates.pinned
     if limits.token_budget is None:
         places -= len(pinned_part.rows)
     else:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memoryranker.client import Client, RankerRpcError
 from memoryranker.v1 import ranker_pb2, types_pb2
 
+from sidecar.ranking import pipeline
 from sidecar.ranking.tokens import count_tokens
 from tests.promises.frozen import BY_RELEVANCE, days_ago, frozen, ids, left_out, text, write
 
@@ -185,6 +186,18 @@ def test_pinned_memories_have_half_of_the_places_or_what_is_left(client: Client)
     candidates[0]["token_count"] = 99
     packet = rank(client, candidates[:1] + candidates[6:], token_budget=20, max_items=3, reserved_slots=0)
     assert (ids(packet), left_out(packet)) == (["m06", "m07"], {OVERSIZED: 1, OUTRANKED: 2})
+
+
+def test_of_very_many_pinned_memories_the_best_are_asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a token budget: the others are outranked, and neither take room nor hide anything."""
+    monkeypatch.setattr(pipeline, "MOST_PINNED", 3)
+    candidates = [*own_list([5, 5, 90, 40, 5], pinned=True), *own_list([1] * 9)[5:]]
+    candidates[5]["content"] = candidates[4]["content"]
+    packet = rank(client, candidates, token_budget=24, reserved_slots=0)
+    assert ids(packet) == ["m00", "m01", "m05", "m06", "m07", "m08"]
+    assert left_out(packet) == {OVERSIZED: 1, OUTRANKED: 2}
+    without = rank(client, candidates, reserved_slots=0)
+    assert ids(without, PINNED) == ["m00", "m01", "m02", "m03", "m04"]
 
 
 def test_what_says_the_same_as_a_pinned_memory_stands_back_also_if_that_does_not_fit(client: Client) -> None:

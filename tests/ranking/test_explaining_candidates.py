@@ -1,4 +1,5 @@
-"""ExplainMiss where candidates are chosen: what it names is tried as Rank does it, and Rank with it admits."""
+"""Promises where candidates are chosen: what ExplainMiss names is tried as Rank does it, and Rank with it admits; and a
+bigger budget never gives less."""
 
 from __future__ import annotations
 
@@ -173,3 +174,22 @@ def test_the_choice_is_asked_again_for_another_filter(small: Small) -> None:
             assert (why.reason, why.smallest_change) == (LeftOutReason.FILTERED, None)
             missed += 1
     assert missed
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(request=requests(), budget=st.integers(0, 40) | st.integers(0, 600), more=st.integers(1, 300))
+def test_a_bigger_budget_never_gives_a_segment_fewer_tokens(
+    small: Small, request: RankRequest, budget: int, more: int
+) -> None:
+    """Whether candidates fit or all memories are asked."""
+    tokens = []
+    for given_budget in (budget, budget + more):
+        packet = small.ranker.rank(replace(request, token_budget=given_budget), lambda: None).packet
+        tokens.append(
+            [
+                sum(item.tokens for item in packet.items if item.segment is segment)
+                for segment in (Segment.PINNED, Segment.RANKED)
+            ]
+        )
+    assert tokens[0][0] <= tokens[1][0]
+    assert tokens[0][1] <= tokens[1][1]
