@@ -17,9 +17,10 @@ from sidecar.store.store import Store
 
 AT_ONCE = 64
 """Memories that are scored between two looks at who else is at work."""
-REST = 3.0
+REST = 5.0
 """How much longer than a slice took it rests after it, while others write: streams go first."""
-
+QUIET = 1.0
+"""Seconds after which a write is over: a chunk of a stream may take longer than a slice."""
 LONGEST_REST = 3_600.0
 """Seconds after which it looks at the clock again, which somebody may have set."""
 
@@ -38,7 +39,7 @@ class LaterScoring:
         self._wake = threading.Event()
         self._wake.set()
         self._closing = threading.Event()
-        self._others_write = False
+        self._last_write = float("-inf")
         self._next_turn: Micros | None = 0
         store.subscribe(self._hear)
         self._thread = threading.Thread(target=self._run, name="importance", daemon=True)
@@ -51,7 +52,8 @@ class LaterScoring:
         self._thread.join()
 
     def _hear(self, change: Change) -> None:
-        self._others_write = self._others_write or bool(change.upserted)
+        if change.upserted:
+            self._last_write = time.monotonic()
         with self._lock:
             if any(memory.importance_content is None for memory in change.upserted) or (
                 None in change.importance_contents.values()
@@ -104,11 +106,11 @@ class LaterScoring:
         after = 0
         while not self._closing.is_set():
             began = time.monotonic()
-            self._others_write = False
             memories = self._store.unscored(namespace, after, AT_ONCE)
             if not memories:
                 return
             self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories))
             after = memories[-1].key
-            if self._others_write:
-                self._closing.wait(REST * (time.monotonic() - began))
+            ended = time.monotonic()
+            if ended - self._last_write < QUIET:
+                self._closing.wait(REST * (ended - began))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sidecar.retrieval.patterns import late
-from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
+from sidecar.retrieval.tokenizer import ASCII_WORD, UNSPACED, WORD, fold, normalize
 
 LONGEST_HANDLE = 512
 """Characters. A longer stretch is data, not a handle."""
@@ -25,7 +25,8 @@ class Handle(NamedTuple):
 
 
 # A stretch without white space, from a word on, with the signs that may lead and join a path, a symbol or a number.
-_STRETCH = late(rf"(?:\.{{0,2}}/|~/|#|--?|\.)?+{WORD}(?:[-./\\:@#&=~%?$+!,_]{{1,3}}+{WORD})*+(?:\(\))?+|{UNSPACED}")
+_ROUND = r"(?:\.{{0,2}}/|~/|#|--?|\.)?+{0}(?:[-./\\:@#&=~%?$+!,_]{{1,3}}+{0})*+(?:\(\))?+"
+_STRETCH, _ASCII_STRETCH = late(f"{_ROUND.format(WORD)}|{UNSPACED}"), late(_ROUND.format(ASCII_WORD))
 _QUOTED = late(
     r"\"([^\"\n]{2,80}+)\"|`([^`\n]{2,80}+)`|“([^”\n]{2,80}+)”|«([^»\n]{2,80}+)»|「([^」\n]{2,80}+)」|『([^』\n]{2,80}+)』"
     r"|(?<!\w)'([^'\n]{2,80}+)'(?!\w)|‘([^’\n]{2,80}+)’(?!\w)"
@@ -100,7 +101,7 @@ def find_handles(text: str) -> frozenset[Handle]:
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
             found.add(Handle("quoted", value))
-    for stretch in _STRETCH.findall(text):
+    for stretch in (_ASCII_STRETCH if text.isascii() else _STRETCH).findall(text):
         # A plain word is no handle; most stretches end here.
         if not (stretch.isalpha() and (stretch.islower() or stretch.istitle())) and len(stretch) <= LONGEST_HANDLE:
             found.update(_classify(stretch))

@@ -86,7 +86,7 @@ class InvertedIndex(Generic[Key]):
         for row, counts in enumerate(documents, start):
             above = row << _COUNT_BITS
             for key, count in counts.items():
-                posting = above | min(count, _MOST_COUNTED)
+                posting = above | (count if count < _MOST_COUNTED else _MOST_COUNTED)
                 if (known := gathered.get(key)) is None:
                     gathered[key] = [posting]
                 else:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sidecar.features.view import Kept, Words
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.patterns import late
-from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
+from sidecar.retrieval.tokenizer import ASCII_WORD, UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
 Mask = NDArray[np.bool_]
 Mark = tuple[Any, ...]
@@ -28,7 +28,7 @@ LONGEST_RUN = 8
 """Characters of a name in a script without spaces."""
 
 _PREFIX = late(r"([^:\n]{1,40}):\s")
-_WORD = late(WORD)
+_WORD, _ASCII_WORD = late(WORD), late(ASCII_WORD)
 _NAME_WORD = late(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
 
 
@@ -53,7 +53,8 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
         yield from _name_marks("of subject", _words(subject))
     if (prefix := _PREFIX.match(content)) is not None:
         yield from _name_marks("of speaker", _words(prefix[1]))
-    for word in filter(_is_capital, set(_WORD.findall(normalize(content)))):
+    words = _ASCII_WORD.findall(content) if content.isascii() else _WORD.findall(normalize(content))
+    for word in filter(_is_capital, set(words)):
         if not is_stop_word(folded := fold(word)):
             yield ("capital", folded)
 

@@ -61,10 +61,12 @@ _EMOJI = "\u2600-\u27bf\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # without th
 _JOINER = r"(?:://|:\\|::|->|--|[-‐./\\:@'’#+&=~%?$]|(?<=\d),(?=\d{3}(?!\d)))"
 WORD = rf"[^\W{_PAIRED}{_CLUSTERED}]++(?:[{MARKS}]++[^\W{_PAIRED}{_CLUSTERED}]*+)*+"
 """Source of a regular expression for an unbroken word of a script with spaces, digits and underscores included."""
+ASCII_WORD = "[A-Za-z0-9_]++"
+"""The same for a text of ASCII alone, where it finds as much in a third of the time."""
 UNSPACED = rf"[{_PAIRED}]++|[{_CLUSTERED}]++"
 """Source of a regular expression for a run that is written without spaces."""
 _CHUNK = late(rf"{WORD}(?:{_JOINER}{WORD})*+|{UNSPACED}|[{_EMOJI}]")
-_ASCII_CHUNK = late(rf"[A-Za-z0-9_]++(?:{_JOINER}[A-Za-z0-9_]++)*+")
+_ASCII_CHUNK = late(rf"{ASCII_WORD}(?:{_JOINER}{ASCII_WORD})*+")
 _STARTS_PAIRED = late(f"[{_PAIRED}]")
 _STARTS_CLUSTERED = late(f"[{_CLUSTERED}]")
 _HAN_CHARACTER = late(f"[{_HAN}]")

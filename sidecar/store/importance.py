@@ -47,6 +47,8 @@ def settled(
     from there to `score_version`, nor while another memory that it concerns is scored; then what the memory says now is
     yet to be scored.
     """
+    if old is None and scored is None:
+        return fields, None
     new = replace(old or _NOBODY, **fields)
     is_same = old is not None and says_the_same(old, new)
     if (
