@@ -39,7 +39,10 @@ class Directory:
 
     def find(self, memory_id: str, live: Mask) -> int | None:
         """The live row of an id for a reader with the mask `live`, or None."""
-        rows, _ = self._marks.find(("id", memory_id), live)
+        mark = ("id", memory_id)
+        if mark not in self._marks:  # as for every memory that is new
+            return None
+        rows, _ = self._marks.find(mark, live)
         return int(rows[-1]) if len(rows) else None
 
     def row_of_key(self, key: int) -> int | None:
@@ -57,7 +60,10 @@ class Directory:
 
     def replaced_by(self, memory_id: str, live: Mask) -> list[int]:
         """Live rows that name `memory_id` as their replacement."""
-        rows: list[int] = self._marks.find(("replaced by", memory_id), live)[0].tolist()
+        mark = ("replaced by", memory_id)
+        if mark not in self._marks:
+            return []
+        rows: list[int] = self._marks.find(mark, live)[0].tolist()
         return rows
 
     def link_thread(
