@@ -16,6 +16,7 @@ from sidecar.cli.parsing import weights as weights_of
 from sidecar.cli.screen import Column
 
 if TYPE_CHECKING:
+    from sidecar.audit.datasets import Dataset
     from sidecar.audit.evaluation import Outcome, System
     from sidecar.weights import Weights
 
@@ -64,19 +65,10 @@ def evaluate_command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from sidecar.audit.datasets import read_dataset
     from sidecar.audit.evaluation import evaluate
-    from sidecar.errors import InvalidRequestError
 
     systems = _systems(weights or (() if features else ("default",)), features, embedders or ("wordllama",))
-    try:
-        read = [read_dataset(path) for path in datasets]
-    except OSError as error:
-        raise unreadable(error.filename, error) from error
-    except InvalidRequestError as error:
-        faults = [f"{each.field} {each.description}" for each in error.violations]
-        more = [f"and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
-        raise Failure("; ".join([*faults[:FAULTS], *more]), ExitCode.USAGE, reason=error.reason) from error
+    read = [read_judged(path) for path in datasets]
     if repeated := [name for name, count in Counter(dataset.id for dataset in read).items() if count > 1]:
         raise Failure(f"two data sets have the id {repeated[0]!r}; each is a namespace and counts once", ExitCode.USAGE)
     total = len(systems) * sum(len(dataset.tasks) for dataset in read)
@@ -90,6 +82,21 @@ def evaluate_command(
         screen.document({"systems": [_as_json(outcome, outcomes) for outcome in outcomes]})
     else:
         _show(outcomes)
+
+
+def read_judged(path: Path) -> Dataset:
+    """A judged data set. Failure that names what in it is wrong."""
+    from sidecar.audit.datasets import read_dataset
+    from sidecar.errors import InvalidRequestError
+
+    try:
+        return read_dataset(path)
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+    except InvalidRequestError as error:
+        faults = [f"{each.field} {each.description}" for each in error.violations]
+        more = [f"and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
+        raise Failure("; ".join([*faults[:FAULTS], *more]), ExitCode.USAGE, reason=error.reason) from error
 
 
 def _systems(weights: tuple[str, ...], features: tuple[str, ...], embedders: tuple[str, ...]) -> list[System]:

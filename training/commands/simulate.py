@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.failures import ExitCode, Failure, unreadable, unwritable
+from sidecar.cli.evaluation import read_judged
+from sidecar.cli.failures import ExitCode, Failure, unwritable
 from sidecar.cli.screen import Column
 from sidecar.features import FEATURE_NAMES
 from sidecar.retrieval.embedders import DEFAULT_EMBEDDER
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from training.worlds import Habits, World
 
 DEMO = Path(str(resources.files("sidecar") / "demo" / "store.json"))
-FAULTS = 5
-"""Faults of a data set that are named; more are only counted."""
 
 
 @click.command(
@@ -174,19 +173,13 @@ def _habits(text: str) -> Habits:
 
 
 def _world(path: Path, embedder: str) -> World:
-    from sidecar.audit.datasets import read_dataset
-    from sidecar.errors import InvalidRequestError, SettingsError
+    from sidecar.errors import SettingsError
     from sidecar.retrieval.embedders import make_embedder
     from training.worlds import world_of
 
+    judged = read_judged(path)
     try:
-        found = world_of(read_dataset(path), make_embedder(embedder))
-    except OSError as error:
-        raise unreadable(str(path), error) from error
-    except InvalidRequestError as error:
-        faults = [f"{each.field} {each.description}" for each in error.violations]
-        more = [f"and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
-        raise Failure("; ".join([*faults[:FAULTS], *more]), ExitCode.USAGE, reason=error.reason) from error
+        found = world_of(judged, make_embedder(embedder))
     except SettingsError as error:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
     if len(found.tasks) < 2:
