@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,7 +95,11 @@ def look(
     uncounted: list[list[Neighbour]] = [[] for _ in timed]
     if hidden.any():
         uncounted = _neighbours(snapshot, timed, rows, vectors, hidden, most_rows)
+    bearing: dict[Handle, list[str]] = {}
     if together and len(timed) > 1:
+        for memory in timed:
+            for handle in find_handles(memory.content):
+                bearing.setdefault(handle, []).append(memory.id)
         _add_peers(around, [each if counts(each, now) else None for each in timed], vectors)
     # What is stored is new beside all that there is, also if that is nothing.
     is_stored = most_rows is not None
@@ -104,7 +108,8 @@ def look(
     for place, (memory, row, vector) in enumerate(zip(timed, rows, vectors, strict=True)):
         fellows: dict[str, float | None] = {}
         bearers: list[str] = []
-        analysis = analyse(memory, functools.partial(_is_shared, snapshot, row, standing, bearers, fellows))
+        peers = functools.partial(_other_bearer, bearing, memory.id)
+        analysis = analyse(memory, functools.partial(_is_shared, snapshot, row, standing, peers, bearers, fellows))
         neighbourhood = look_around(
             memory,
             sorted(around[place], key=_nearest_first),
@@ -124,11 +129,10 @@ def look(
 
 
 def bound_to_peers(memories: Sequence[Memory]) -> list[bool]:
-    """Which of the memories that are written together bear a handle, or state something of an attribute, or name a
-    replacement that another one of them does or is: what follows from that is seen when all of them are there."""
+    """Which of the memories that are written together state something of an attribute, or name a replacement, that
+    another one of them does or is: what follows from that is seen when all of them are there."""
     borne = [
         {("id", memory.id), ("id", memory.superseded_by)}
-        | {("handle", *handle) for handle in find_handles(memory.content)}
         | ({("claim", *claim[:2])} if (claim := stated(memory)) is not None else set())
         for memory in memories
     ]
@@ -144,17 +148,22 @@ def _is_shared(
     snapshot: Snapshot,
     row: int | None,
     standing: Standing,
+    peers: Callable[[Handle], str],
     bearers: list[str],
     concerns: dict[str, float | None],
     handle: Handle,
 ) -> bool:
     """True if another memory bears a handle, too. Notes which, and which was alone with it before."""
     bearer, was_alone = fellow_bearer(snapshot, row, handle, standing)
-    if bearer:
+    if bearer := bearer or peers(handle):
         bearers.append(bearer)
     if was_alone:
         concerns[was_alone] = None
     return bool(bearer)
+
+
+def _other_bearer(bearing: Mapping[Handle, Sequence[str]], own_id: str, handle: Handle) -> str:
+    return next((each for each in bearing.get(handle, ()) if each != own_id), "")
 
 
 def _vectors(snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None], embedder: Embedder) -> Vectors:

@@ -61,6 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that stands still, with a namespace of used memories."""
     with frozen(tmp_path_factory.mktemp("server"), embedder="wordllama") as running:
         running.client.upsert("used", memories(1, 60))
+        wait_until_scored(running.client, "used")
         use_some(running.client, "used", 8)
         yield running
 
@@ -212,6 +213,7 @@ def test_serving_raises_nothing(client: Client) -> None:
 def test_ranking_for_the_same_past_time_stays_the_same(client: Client) -> None:
     """Asked again for the same time, after all that was reported since, the answer is what it was."""
     client.upsert("past", memories(4, 40))
+    wait_until_scored(client, "past")
     asked = {"as_of_time": days_ago(1), "reserved_slots": 0, "max_items": 50}
     before = [picture(client.rank("past", task, **asked)) for task in TASKS]  # type: ignore[arg-type]
     use_some(client, "past", 4)
