@@ -25,7 +25,7 @@ from sidecar.ranking.tokens import count_tokens
 from tests.promises.frozen import BY_RELEVANCE, NOW_TIME, days_ago, frozen, ids, left_out, text, write
 from tests.promises.models import Asked, name_of, reasons
 from tests.promises.test_filters import passes
-from tests.serving import Running, channel_to
+from tests.serving import Running, channel_to, wait_until_scored
 
 PINNED, RANKED, RESERVED = types_pb2.SEGMENT_PINNED, types_pb2.SEGMENT_RANKED, types_pb2.SEGMENT_RESERVED
 THROUGH_THE_SERVICE = settings(
@@ -72,7 +72,7 @@ def stores(draw: st.DrawFn) -> list[dict[str, Any]]:
             "content": text(draw(st.integers(0, 9))).swapcase() if draw(one_in(2)) else text(draw(st.integers(0, 9))),
             "relevance": draw(st.sampled_from([0.1, 0.4, 0.5, 0.500001, 0.8, 0.9])),
             "token_count": draw(st.integers(1, 40)),
-            "pinned": draw(one_in(6)),
+            "pinned": draw(one_in(3)),
             "suppressed": draw(one_in(9)),
             "valid_until_time": draw(st.sampled_from([None] * 5 + [NOW_TIME, days_ago(2), days_ago(-2)])),
             "valid_from_time": draw(st.sampled_from([None] * 6 + [NOW_TIME, NOW_TIME + TICK, days_ago(-2)])),
@@ -275,6 +275,7 @@ def test_the_reason_is_right_and_what_is_told_to_help_does(
     assert {result.status.code for result in client.upsert(namespace, memories).results} == {0}
     for name in unhelpful & {each["id"] for each in memories}:
         client.rate(namespace, name, "unhelpful")
+    wait_until_scored(client, namespace)
     asked = rank_request(namespace, weights=BY_RELEVANCE, explain="none", **request)
     story = Story(client, stub, namespace, memories, asked)
     packet = stub.Rank(asked, timeout=30)
@@ -375,6 +376,7 @@ def test_the_gaps_are_those_to_the_last_admitted_memory(client: Client, namespac
 def test_it_says_that_the_store_has_moved_on(client: Client, namespace: str) -> None:
     """A packet is explained as far as its store still stands, and the answer says if it moved."""
     write(client, namespace, {"a": 0.9, "b": 0.8})
+    wait_until_scored(client, namespace)
     packet = client.rank(namespace, weights=BY_RELEVANCE, max_items=1)
     client.rank(namespace, session_id="a serve moves nothing")
     assert not client.explain_miss(namespace, "b", packet_id=packet.packet_id).store_moved_on
