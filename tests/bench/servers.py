@@ -60,7 +60,8 @@ def _wait_until_serving(listen: str, process: subprocess.Popen[bytes], seconds: 
             break
         time.sleep(0.005)
     with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        for answer in HealthStub(channel).Watch(HealthCheckRequest(), timeout=max(0.0, end - time.monotonic())):
+        health: Any = HealthStub(channel)
+        for answer in health.Watch(HealthCheckRequest(), timeout=max(0.0, end - time.monotonic())):
             if answer.status == HealthCheckResponse.SERVING:
                 return
 
