@@ -48,7 +48,7 @@ Examples:
     "use.",
 )
 @click.option("--strict", is_flag=True, help="End with code 24 on a warning beside a healthy verdict.")
-@server_options()
+@server_options(unnamed="all")
 def audit(
     connection: Connection,
     window: datetime.timedelta | None,

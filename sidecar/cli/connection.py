@@ -58,8 +58,11 @@ def settings_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in OWN_VARIABLES}
 
 
-def server_options(*, namespace: bool = True, timeout: float = 10.0) -> Callable[[Command], Command]:
-    """Adds --address, --namespace, --timeout and --json to a command, which gets them as `connection`."""
+def server_options(
+    *, namespace: bool = True, unnamed: str = '"default"', timeout: float = 10.0
+) -> Callable[[Command], Command]:
+    """Adds --address, --namespace, --timeout and --json to a command, which gets them as `connection`. `unnamed` says
+    in its help whose memories it is about without --namespace."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -99,7 +102,7 @@ def server_options(*, namespace: bool = True, timeout: float = 10.0) -> Callable
                     envvar="MEMORY_RANKER_NAMESPACE",
                     metavar="NAME",
                     callback=_check_namespace,
-                    help='Whose memories (or MEMORY_RANKER_NAMESPACE).  [default: "default"]',
+                    help=f"Whose memories (or MEMORY_RANKER_NAMESPACE).  [default: {unnamed}]",
                 ),
             )
         for option in reversed(options):

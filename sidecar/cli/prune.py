@@ -23,7 +23,7 @@ Examples:
 @click.option("--older-than", callback=length_value, metavar="LENGTH", help="Remove what is older: 90d, 26w.")
 @click.option("--max-bytes", type=int, metavar="N", help="Remove the oldest until the log has at most so many bytes.")
 @click.option("--dry-run", is_flag=True, help="Count, and remove nothing.")
-@server_options()
+@server_options(unnamed="all")
 def prune(connection: Connection, older_than: datetime.timedelta | None, max_bytes: int | None, dry_run: bool) -> None:
     """Removes old packets and the reports on them, of all namespaces unless --namespace names one.
 

@@ -47,7 +47,7 @@ Examples:
 @click.option("--apply", is_flag=True, help="Write the new scores.  [default: only show what would change]")
 @click.option("--restore", "run_id", metavar="RUN", help="Bring back the scores from before this run instead.")
 @click.option("--schedule", is_flag=True, help="Print timers that rescore every night, and change nothing.")
-@server_options()
+@server_options(unnamed="all")
 def rescore(connection: Connection, apply: bool, run_id: str | None, schedule: bool) -> None:
     """Recomputes the use part of importances from the feedback, in all namespaces unless --namespace names one.
 

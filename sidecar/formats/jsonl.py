@@ -55,7 +55,7 @@ def fault_of(error: ValueError) -> str:
         return "is not a JSON object"
     if error.pos >= len(error.doc.rstrip()):
         return "is not a whole JSON object: it ends before the object does"
-    return f"is not a whole JSON object: {error.msg} at character {error.colno}"
+    return f"is not a whole JSON object: {error.msg.removesuffix(' at')} at character {error.colno}"
 
 
 def header_line(namespace: str, embedder: str, time: str) -> bytes:

@@ -28,7 +28,8 @@ def parse_maps(given: Iterable[str]) -> dict[str, Path]:
         if not equals or not field or not path:
             raise ValueError(f"{each!r} is not FIELD=PATH, as content=message.text")
         if field not in FIELDS and not (field.startswith("metadata.") and field != "metadata."):
-            raise ValueError(f"{each!r}: unknown field {field!r}{nearest(field, FIELDS)}")
+            known = nearest(field, FIELDS) or f"; the fields are {', '.join(sorted(FIELDS))} and metadata.NAME"
+            raise ValueError(f"{each!r}: unknown field {field!r}{known}")
         if field in found:
             raise ValueError(f"{each!r}: the field {field!r} is mapped twice")
         found[field] = path.split(".")
