@@ -92,7 +92,7 @@ print(sidecar.__file__, *(name for name in {NOT_IN_THE_CORE!r} if util.find_spec
         assert serves(bin / "memory-ranker", folder) == ["canary"]
         if found == sys.executable:
             # What training needs is an extra: without it its commands say so, with it the log of that server is read.
-            for command in ("train", "evaluate", "train-importance", "export-log"):
+            for command in ("train", "evaluate", "simulate", "train-importance", "export-log"):
                 assert f"  {command}  " in run(bin / "memory-ranker", "--help")
             export = [
                 str(bin / "memory-ranker"),
