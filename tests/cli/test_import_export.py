@@ -417,9 +417,9 @@ def test_an_import_that_breaks_off_says_how_far_it_came(tmp_path: Path, monkeypa
 def test_a_map_to_no_field_names_the_fields(run: Run) -> None:
     """Code 2; the nearest field if one is near, else all of them."""
     Path("foreign.jsonl").write_text('{"when": "2026-01-02"}\n')
-    found = run("import", "foreign.jsonl", "--map", "moment=when")
+    found = run("import", "foreign.jsonl", "--map", "xyz=when")
     assert found.exit_code == ExitCode.USAGE
-    assert "unknown field 'moment'; the fields are " in found.stderr
+    assert "unknown field 'xyz'; the fields are " in found.stderr
     assert "create_time" in found.stderr
     assert "did you mean 'content'?" in run("import", "foreign.jsonl", "--map", "contents=when").stderr
 

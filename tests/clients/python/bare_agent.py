@@ -14,7 +14,10 @@ DEADLINE = 5.0
 
 
 def main() -> None:
-    with ranker.connect(os.environ["MEMORY_RANKER_LISTEN"]) as channel:
+    address = os.environ.get("MEMORY_RANKER_LISTEN")
+    if not address:
+        sys.exit("set MEMORY_RANKER_LISTEN to unix:PATH or HOST:PORT, where `memory-ranker serve` listens")
+    with ranker.connect(address) as channel:
         memories = memory_pb2_grpc.MemoryServiceStub(channel)
         rankers = ranker_pb2_grpc.RankerServiceStub(channel)
 
