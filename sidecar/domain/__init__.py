@@ -5,6 +5,8 @@ road, so that a host's time zone can never enter an age. Scores and feature valu
 """
 
 from sidecar.domain.memories import (
+    FULL_THEME,
+    MOST_SESSIONS,
     NO_FILTER,
     SCORED_FIELDS,
     Filter,
@@ -53,8 +55,10 @@ from sidecar.domain.words import (
 __all__ = [
     "DAY",
     "DEFAULT_KIND",
+    "FULL_THEME",
     "KNOWN_KINDS",
     "MINUTE",
+    "MOST_SESSIONS",
     "NO_CONTEXT",
     "NO_FILTER",
     "SCORED_FIELDS",

@@ -112,6 +112,11 @@ def closing(reached: float, wanted: float) -> tuple[float, ...]:
     return apart, wanted - (reached + apart)
 
 
+MOST_SESSIONS = 6
+"""Other sessions that a theme counts, the first by time; what more of them would add to a score is next to nothing."""
+FULL_THEME = 1.0 - 2.0**-MOST_SESSIONS
+"""The value of a theme's line that no further session raises."""
+
 SCORED_FIELDS = (
     *("content", "kind", "subject", "tags", "metadata", "emotion", "superseded_by", "source_thread", "create_time"),
     *("suppressed", "valid_from_time", "valid_until_time"),
@@ -125,7 +130,8 @@ class ScoredContent:
 
     `beside` has, of the memories that it follows from (`part.about`), when they were last changed, None for one that
     was not there. `concerns` are memories whose own parts may follow from this one: id -> the uniqueness that this one
-    leaves them, None where it is something else to them. `is_superseded` as it was by then.
+    leaves them, None where it is something else to them. `repeats` are those whose theme it is, which concerns them
+    unless theirs is full by earlier ones. `is_superseded` as it was by then.
     """
 
     memory: Memory
@@ -133,6 +139,7 @@ class ScoredContent:
     score_version: int = 0
     beside: Mapping[str, Micros | None] = field(default_factory=dict)
     concerns: Mapping[str, float | None] = field(default_factory=dict)
+    repeats: tuple[str, ...] = ()
     is_superseded: bool = False
 
     def holds_for(self, memory: Memory) -> bool:

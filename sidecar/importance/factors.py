@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sidecar.domain import ImportanceLine
+from sidecar.domain import MOST_SESSIONS, ImportanceLine
 from sidecar.importance.consensus import Consensus
 from sidecar.importance.neighbours import Neighbourhood
 from sidecar.importance.scoring import MIDDLE, Breakdown
@@ -126,7 +126,8 @@ def _of_neighbours(lines: dict[str, ImportanceLine], around: Neighbourhood) -> I
     if around.sessions:
         yield (
             0.02 + lines["theme"].contribution,
-            f"recurring theme: {around.sessions + 1} sessions, as in {_named(around.theme)}",
+            f"recurring theme: {around.sessions + 1} sessions{' or more' if around.sessions == MOST_SESSIONS else ''}, "
+            f"as in {_named(around.theme)}",
         )
     if around.nearest and around.uniqueness is not None and around.uniqueness <= 1 - TELLING:
         yield 0.05, f"says little that {_named((around.nearest,))} does not"

@@ -35,7 +35,7 @@ class Looked:
     """What was found of one memory. `row` is its row in the snapshot, None if it is not stored.
 
     `about` are ids of the memories that the rest follows from. `concerns` are those that follow from it in turn: id ->
-    the uniqueness that it leaves them, else None; none while it cannot be served.
+    the uniqueness that it leaves them, else None; `repeats` are those whose theme it is. Empty while it is not served.
     """
 
     memory: Memory
@@ -46,6 +46,7 @@ class Looked:
     is_superseded: bool
     about: tuple[str, ...]
     concerns: Mapping[str, float | None]
+    repeats: tuple[str, ...]
 
     def parts(self) -> dict[str, float | None]:
         """The parts of the content signal; None for one that could not be told."""
@@ -122,8 +123,11 @@ def look(
         about = dict.fromkeys((*neighbourhood.about, *bearers, *replacing))
         is_counted = counts(memory, now) and not is_superseded
         concerns = {**neighbourhood.concerns} if is_counted else {}
+        repeats = neighbourhood.repeats if is_counted else ()
         found.append(
-            Looked(memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), fellows | concerns)
+            Looked(
+                memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), fellows | concerns, repeats
+            )
         )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sidecar.domain import DAY, Memory
+from sidecar.domain import DAY, MOST_SESSIONS, Memory
 from sidecar.importance.claimed import Claimed
 from sidecar.importance.claims import PiecesOf, disagree, read_pieces, says_of_the_same
 from sidecar.importance.content import level
@@ -37,7 +37,8 @@ class Neighbourhood:
     """What the neighbours come to. `uniqueness` is None where there is nothing to compare with.
 
     `contradicted_by` and `outdates` are newer and older memories that say another value, `inconsistent` those of the
-    same time; `theme` repeat it in other sessions, `sessions` of them; `nearest` is the one that says most of it.
+    same time; `theme` are the first that repeat it in each of `sessions` other sessions, MOST_SESSIONS at most;
+    `nearest` is the one that says most of it; `repeats` are all whose theme it is in turn.
     `concerns` are those to which it is one of these in turn: id -> the uniqueness that it leaves a later one, or None.
     """
 
@@ -48,6 +49,7 @@ class Neighbourhood:
     inconsistent: tuple[str, ...] = ()
     theme: tuple[str, ...] = ()
     sessions: int = 0
+    repeats: tuple[str, ...] = ()
     concerns: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -86,10 +88,11 @@ def look_around(
     A memory is as new as what was learned before it leaves it: the first of two that say the same keeps its novelty. A
     neighbour that it contradicts does not make it less new, and one that replaces it is that alone.
     """
-    found: dict[str, list[str]] = {name: [] for name in ("contradicted", "outdated", "inconsistent", "theme")}
+    found: dict[str, list[str]] = {name: [] for name in ("contradicted", "outdated", "inconsistent")}
     concerns: dict[str, float | None] = dict.fromkeys(claimed.concerns)
     least = (1.0, 0, "") if has_others else (2.0, 0, "")
-    sessions = set()
+    repeats: list[str] = []
+    themes: dict[object, tuple[int, str]] = {}
     for each, is_counted in [*((each, True) for each in neighbours), *((each, False) for each in uncounted)]:
         other = each.memory
         if memory.superseded_by == other.id or (memory.id and other.superseded_by == memory.id):
@@ -101,10 +104,10 @@ def look_around(
                     found[_side(memory, other)].append(other.id)
             continue
         if each.cosine >= THEME_FROM and (session := _session(other)) != _session(memory):
-            concerns[other.id] = None
+            repeats.append(other.id)
             if is_counted:
-                sessions.add(session)
-                found["theme"].append(other.id)
+                said = other.create_time, other.id
+                themes[session] = min(themes.get(session, said), said)
         left = min(max((KNOWN_FROM - each.cosine) / (KNOWN_FROM - NEW_BELOW), 0.0), 1.0)
         if left < 1.0 and not _is_earlier(other, memory):
             concerns.setdefault(other.id, left)
@@ -116,8 +119,9 @@ def look_around(
         contradicted_by=tuple(dict.fromkeys((*claimed.newer, *found["contradicted"]))),
         outdates=tuple(dict.fromkeys((*claimed.older, *found["outdated"]))),
         inconsistent=tuple(dict.fromkeys((*claimed.same_time, *found["inconsistent"]))),
-        theme=tuple(found["theme"]),
-        sessions=len(sessions),
+        theme=tuple(memory_id for _, memory_id in sorted(themes.values())[:MOST_SESSIONS]),
+        sessions=min(len(themes), MOST_SESSIONS),
+        repeats=tuple(repeats),
         concerns=concerns,
     )
 

@@ -152,7 +152,9 @@ class ImportanceScorer:
                 for each in looked.about
             }
             scored.append(
-                ScoredContent(memory, part, snapshot.score_version, beside, looked.concerns, looked.is_superseded)
+                ScoredContent(
+                    memory, part, snapshot.score_version, beside, looked.concerns, looked.repeats, looked.is_superseded
+                )
             )
         return scored
 

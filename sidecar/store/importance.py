@@ -56,7 +56,7 @@ def settled(
         and scored.holds_for(new)
         and not (is_same and new.importance_content is not None)
         and scored.score_version == score_version
-        and not links.any_waits(connection, namespace, scored.concerns)
+        and not links.any_waits(connection, namespace, (*scored.concerns, *scored.repeats))
     ):
         return {**fields, "importance_content": scored.part.score}, scored
     if old is None or is_same or "importance_content" in fields:
@@ -83,7 +83,7 @@ def follow(
             links.forget(connection, new.key)
     if scored is not None:
         put(connection, new.key, PartName.CONTENT, scored.part)
-        anew += links.put_up_concerned(connection, namespace, new.id, scored.concerns)
+        anew += links.put_up_concerned(connection, namespace, new, scored)
     if new.importance_override != (None if old is None else old.importance_override):
         follow_user(connection, new, now)
     return anew
@@ -132,7 +132,7 @@ def put_contents(
         put(connection, memory.key, PartName.CONTENT, each.part)
         if was_superseded == each.is_superseded:
             continue  # it is to others what it was
-        anew = links.put_up_concerned(connection, namespace, memory.id, each.concerns)
+        anew = links.put_up_concerned(connection, namespace, memory, each)
         if was_superseded is not None or each.is_superseded:
             anew += links.put_up_followers(connection, namespace, memory.id)
         scores.update(dict.fromkeys(anew))

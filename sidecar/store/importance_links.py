@@ -8,12 +8,14 @@ function works inside the transaction of the connection that it is given.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sidecar.domain import Micros, PartName
+from sidecar.domain import FULL_THEME, Memory, Micros, PartName, ScoredContent
 
-UNIQUENESS = "content.uniqueness"
+UNIQUENESS, THEME = "content.uniqueness", "theme"
+"""Lines of a content part."""
 
 
 def read(connection: sqlite3.Connection, key: int) -> tuple[str, ...]:
@@ -44,21 +46,39 @@ def put_up_followers(
 
 
 def put_up_concerned(
-    connection: sqlite3.Connection, namespace: str, memory_id: str, concerns: Mapping[str, float | None]
+    connection: sqlite3.Connection, namespace: str, memory: Memory, scored: ScoredContent
 ) -> list[int]:
-    """Puts up the memories that a memory concerns and whose content parts do not know of it: `concerns` has, by id, the
-    uniqueness that it leaves them, None where it is something else to them. Returns their keys."""
+    """Puts up the memories that a memory concerns as it was scored, and whose content parts do not know of it. Returns
+    their keys."""
     keys = []
-    for other_id, left in concerns.items():
+    for other_id in dict.fromkeys((*scored.concerns, *scored.repeats)):
         row = connection.execute(
             "SELECT m.memory_key, p.lines FROM memories m JOIN importance_parts p ON p.memory_key = m.memory_key"
             " AND p.part = ? WHERE m.namespace = ? AND m.memory_id = ? AND m.importance_content IS NOT NULL"
             " AND NOT EXISTS (SELECT 1 FROM importance_links l WHERE l.memory_key = m.memory_key AND l.other_id = ?)",
-            (PartName.CONTENT.value, namespace, other_id, memory_id),
+            (PartName.CONTENT.value, namespace, other_id, memory.id),
         ).fetchone()
-        if row is not None and (left is None or left <= _uniqueness(row[1])) and _put_up(connection, row[0]):
-            keys.append(row[0])
+        if row is None:
+            continue
+        key, values = row[0], {factor: value for factor, value, *_ in json.loads(row[1])}
+        left = scored.concerns.get(other_id, math.inf)
+        if (
+            left is None
+            or left <= values.get(UNIQUENESS, 1.0)
+            or (other_id in scored.repeats and not _is_full(connection, key, values.get(THEME, 0.0), memory))
+        ) and _put_up(connection, key):
+            keys.append(key)
     return keys
+
+
+def _is_full(connection: sqlite3.Connection, key: int, theme: float, memory: Memory) -> bool:
+    """True if a memory's theme has all the sessions that count, and a further memory comes after them."""
+    (last,) = connection.execute(
+        "SELECT MAX(o.create_time) FROM importance_links l JOIN memories o"
+        " ON o.namespace = l.namespace AND o.memory_id = l.other_id WHERE l.memory_key = ?",
+        (key,),
+    ).fetchone()
+    return theme >= FULL_THEME and last is not None and memory.create_time > last
 
 
 def put_up_turned(
@@ -120,7 +140,3 @@ def _put_up(connection: sqlite3.Connection, key: int) -> bool:
             (key,),
         ).rowcount
     )
-
-
-def _uniqueness(lines: str) -> float:
-    return next((value for factor, value, *_ in json.loads(lines) if factor == UNIQUENESS), 1.0)
