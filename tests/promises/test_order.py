@@ -174,10 +174,13 @@ def test_the_ranked_segment_stays_over_restarts_and_other_writes(tmp_path: Path)
         use_some(client, "n", 6)
         before = all_pictures(client, "n")
         client.upsert("n", [{**each, "id": f"other{each['id']}"} for each in memories(3, 150)])
+        wait_until_scored(client, "n")
         assert all_pictures(client, "n") != before
         client.delete("n", [f"other{each['id']}" for each in memories(3, 150)])
+        wait_until_scored(client, "n")
         assert all_pictures(client, "n") == before
         client.upsert("n", mine[::-1])
+        wait_until_scored(client, "n")
         assert all_pictures(client, "n") == before
         client.upsert("scattered", [mine[i] for i in random.Random(0).sample(range(80), 80)])
         client.upsert("in order", mine)
