@@ -114,3 +114,20 @@ def test_the_content_parts_do_not_depend_on_the_order_of_writing(
     wanted, found = stored(shared_server, f"{namespace}-once"), stored(shared_server, namespace)
     assert set(found) == {each["id"] for each in MEMORIES}
     assert {name: (wanted[name], found[name]) for name in wanted if wanted[name] != found[name]} == {}
+
+
+def test_what_cannot_be_served_takes_nothing_and_other_words_hide_no_value(
+    client: Client, shared_server: Running, namespace: str
+) -> None:
+    """A suppressed value contradicts nobody, and what is replaced takes no novelty from what replaces it; a value in
+    quite other words is found by its subject and attribute."""
+    client.upsert(namespace, [each for each in MEMORIES if each["id"] != "gone"])
+    found = stored(shared_server, namespace)
+    words = {name: " ".join(part[2]) for name, part in found.items()}
+    assert "contradicted by port4, which is newer" in words["port1"] or "contradicted by port2" in words["port1"]
+    assert "port5" not in " ".join(words[name] for name in ("port1", "port2", "port3", "port4"))
+    assert "contradicted" not in words["port3"]
+    assert "superseded by a newer memory" in words["rev2"]
+    assert "new beside what is known (1.00)" in words["rev3"]
+    client.delete(namespace, ["port2", "port4"])
+    assert "contradicted" not in " ".join(stored(shared_server, namespace)["port1"][2])
