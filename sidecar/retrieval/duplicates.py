@@ -53,9 +53,11 @@ _NEGATING_WORDS = frozenset(
         "не нет никогда без لا لم لن ليس ليست غير بدون לא אין नहीं मत"
     ).split()
 )
-_CONTRACTED_NOT = late("n['’]t(?!\\w)")
+_CONTRACTED_NOT = late("n't(?!\\w)")
 # Of scripts without spaces, and of Korean, whose negations stand inside a word.
-_NEGATING_PARTS = late("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안 |말")
+_NEGATING_PARTS = late("不|没|沒|未|无|無|非|别|別|勿|禁|ない|ません|なかっ|ไม่|ห้าม|않|못|없|안|말")
+_SAME_SIGN = str.maketrans(dict.fromkeys("‘’‛ʹʻʼʽ′＇", "'") | dict.fromkeys("‐‑‒–—―−", "-"))
+"""Apostrophes and dashes are one each, whichever the keyboard made."""
 _NUMBERED = late(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
 
 
@@ -90,6 +92,7 @@ class Fingerprint:
     def of(text: str) -> Fingerprint:
         """Reads a text, in linear time."""
         folded = _ascii_digits(fold(unicodedata.normalize("NFKC", normalize(text))).replace(_TATWEEL, ""))
+        folded = folded if folded.isascii() else folded.translate(_SAME_SIGN)
         numbers = tuple(sorted(_NUMBERED.findall(folded)))
         # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
         normal = folded.translate(_KEEP)

@@ -130,7 +130,9 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             return write_found(outcomes, found, logged.report_state(now))
 
         reports = reports_of(given, found)
-        done = self._store.report_together(reports, now, once_of("ReportOutput", request, write)) if reports else []
+        done: list[ReportOutcome] | Replayed = []
+        if reports or request.request_id:  # an output that says nothing is known again, too
+            done = self._store.report_together(packet.packet_id, reports, now, once_of("ReportOutput", request, write))
         response = answer_of(feedback_pb2.ReportOutputResponse, done, write)
         name_handles(response, found.matches)
         if not isinstance(done, Replayed):

@@ -66,19 +66,20 @@ class LogCalls:
         """
 
         def work(db: Connection) -> Done[ReportOutcome | Replayed]:
-            packet = reports.find_packet(db, report)
+            packet = reports.find_packet(db, report.namespace, report.packet_id)
             take = partial(_take_one, packet=packet, report=report, now=now)
             return once_only(packet.namespace, once, now, take)(db)
 
         return self._writer.submit(work, durable=True)
 
     def report_together(
-        self, of_packet: Sequence[UseReport], now: Micros, once: Once | None = None
+        self, packet_id: str, of_packet: Sequence[UseReport], now: Micros, once: Once | None = None
     ) -> list[ReportOutcome] | Replayed:
-        """Takes several reports on one packet in, all or none. Raises as `report` does."""
+        """Takes reports on one packet in, all or none; also none, where a request is to be known again. Raises as
+        `report` does."""
 
         def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
-            packet = reports.find_packet(db, of_packet[0])
+            packet = reports.find_packet(db, None, packet_id)
             return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
 
         return self._writer.submit(work, durable=True)

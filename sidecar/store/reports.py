@@ -58,11 +58,11 @@ class ReportedPacket:
     """By memory id, in the order of places."""
 
 
-def find_packet(connection: sqlite3.Connection, report: UseReport) -> ReportedPacket:
-    """The packet of a report. Raises PacketNotFoundError, also if it is another namespace's."""
-    packet = packet_of(connection, report.namespace, report.packet_id)
+def find_packet(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket:
+    """As `packet_of`. Raises PacketNotFoundError if there is none."""
+    packet = packet_of(connection, namespace, packet_id)
     if packet is None:
-        raise packets.unknown(report.packet_id)
+        raise packets.unknown(packet_id)
     return packet
 
 

@@ -111,6 +111,19 @@ def test_a_retry_is_answered_as_the_first_call(client: Client, namespace: str) -
     assert [match.handle for match in again.matches] == [""]
 
 
+def test_a_request_id_stands_for_one_output_also_if_that_says_nothing(client: Client, namespace: str) -> None:
+    """A retry of an output that named nobody is answered as it was, and another output by the same id is an error."""
+    said = "the worker of the queue wants a long and calm restart on every single quiet evening"
+    client.upsert(namespace, [{"id": "plain", "content": said}])
+    packet = client.rank(namespace, "worker")
+    first = client.report_output(packet.packet_id, "Hello.", request_id="r2")
+    assert not uses(client, namespace, packet.packet_id)
+    assert client.report_output(packet.packet_id, "Hello.", request_id="r2") == first
+    with pytest.raises(RankerRpcError, match="request_id"):
+        client.report_output(packet.packet_id, said, request_id="r2")
+    assert not uses(client, namespace, packet.packet_id)
+
+
 def test_a_second_output_of_the_same_packet_adds_and_takes_nothing_back(client: Client, namespace: str) -> None:
     """An agent that goes on may use what it did not use at first; what it used stays used."""
     packet = serve(client, namespace)

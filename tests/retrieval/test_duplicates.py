@@ -124,10 +124,15 @@ def test_a_contradiction_is_not_the_same(a: str, b: str) -> None:
         ("Η ανάπτυξη χρειάζεται έγκριση από δύο", "Η αναπτυξη χρειαζεται εγκριση απο δυο"),
         ("Ещё раз проверить лимиты перед деплоем", "Еще раз проверить лимиты перед деплоем"),
         ("انتظر 30 دقيقة قبل النشر", "انتظر ٣٠ دقيقة قبل النشر"),
+        ("Don't restart the queue worker on Friday", "Don’t restart the queue worker on Friday"),
+        ("It wasn't Kim who was on call", "It wasnʼt Kim who was on call"),
+        ("우리는 점심을 안 먹는다고 했다", "우리는 점심을 안먹는다고 했다"),
+        ("the offset of the sensor is -5 degrees", "the offset of the sensor is −5 degrees"),
+        ("the office is open 10-12 on weekdays", "the office is open 10–12 on weekdays"),
     ],
 )
 def test_a_small_addition_is_the_same(a: str, b: str) -> None:
-    """Articles, a word more, accents, vowel signs and the form of digits change nothing."""
+    """Articles, a word more, accents, vowel signs, the form of digits, apostrophes and dashes change nothing."""
     assert same(a, b)
 
 
