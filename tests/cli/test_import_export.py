@@ -406,7 +406,7 @@ def test_an_import_that_breaks_off_says_how_far_it_came(tmp_path: Path, monkeypa
     Path("memories.jsonl").write_text("\n".join(line(number) for number in range(10_000)))
     with running(tmp_path) as first:
         command = [sys.executable, "-m", "sidecar.cli", "import", "memories.jsonl", "--address", first.listen]
-        importing = subprocess.Popen([*command, "--timeout", "1"], stderr=subprocess.PIPE, text=True)
+        importing = subprocess.Popen([*command, "--timeout", "5"], stderr=subprocess.PIPE, text=True)
         while first.client.status().memory_count < 2000:
             assert importing.poll() is None
     _, said = importing.communicate(timeout=60)
