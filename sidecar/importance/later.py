@@ -21,6 +21,8 @@ REST = 5.0
 """How much longer than a slice took it rests after it, while others write: streams go first."""
 QUIET = 1.0
 """Seconds after which a write is over: a chunk of a stream may take longer than a slice."""
+BEHIND = 0.002
+"""Seconds between two looks at whether a snapshot has got what the store has already."""
 LONGEST_REST = 3_600.0
 """Seconds after which it looks at the clock again, which somebody may have set."""
 
@@ -107,10 +109,20 @@ class LaterScoring:
         while not self._closing.is_set():
             began = time.monotonic()
             memories = self._store.unscored(namespace, after, AT_ONCE)
-            if not memories:
+            # Read after them: the snapshot must have all that they were written or put up for, or of two that came at
+            # once neither would see the other.
+            version = self._store.namespace(namespace).score_version
+            if not memories or not self._wait_for(namespace, version):
                 return
             self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories))
             after = memories[-1].key
             ended = time.monotonic()
             if ended - self._last_write < QUIET:
                 self._closing.wait(REST * (ended - began))
+
+    def _wait_for(self, namespace: str, score_version: int) -> bool:
+        """Returns when the snapshot has what is committed, which it is just being told; False when this closes."""
+        while not self._scorer.has_reached(namespace, score_version):
+            if self._closing.wait(BEHIND):
+                return False
+        return True

@@ -126,7 +126,7 @@ def look(
         repeats = neighbourhood.repeats if is_counted else ()
         found.append(
             Looked(
-                memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), fellows | concerns, repeats
+                memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), concerns | fellows, repeats
             )
         )
     return found
@@ -157,12 +157,11 @@ def _is_shared(
     concerns: dict[str, float | None],
     handle: Handle,
 ) -> bool:
-    """True if another memory bears a handle, too. Notes which, and which was alone with it before."""
-    bearer, was_alone = fellow_bearer(snapshot, row, handle, standing)
+    """True if another memory bears a handle, too. Notes which, and which may have been alone with it before."""
+    bearer, maybe_alone = fellow_bearer(snapshot, row, handle, standing)
     if bearer := bearer or peers(handle):
         bearers.append(bearer)
-    if was_alone:
-        concerns[was_alone] = None
+    concerns.update(dict.fromkeys(maybe_alone))
     return bool(bearer)
 
 

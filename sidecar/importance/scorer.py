@@ -127,6 +127,10 @@ class ImportanceScorer:
         found = self._scored_contents(namespace, self._namespaces.get(namespace), memories, together=True)
         return [each for each, is_bound in zip(found, bound_to_peers(memories), strict=True) if not is_bound]
 
+    def has_reached(self, namespace: str, score_version: int) -> bool:
+        """True if what is scored now is scored against the namespace as of this version or later."""
+        return self._namespaces.get(namespace).score_version >= score_version
+
     def score_stored(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
         """The content part of memories that are stored; of those only that the namespace's snapshot has by now."""
         snapshot = self._namespaces.get(namespace)

@@ -14,6 +14,8 @@ from sidecar.retrieval.handles import Handle
 from sidecar.retrieval.snapshot import Snapshot
 
 Mask = NDArray[np.bool_]
+FEW_BEARERS = 3
+"""Other memories up to which all that bear a handle are told of one that bears it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,15 @@ def replacement(snapshot: Snapshot, memory: Memory, row: int | None, standing: S
     return bool(standing.valid[target] or standing.replaced[target]), about
 
 
-def fellow_bearer(snapshot: Snapshot, row: int | None, handle: Handle, standing: Standing) -> tuple[str, str]:
-    """Ids of another memory that bears a handle, the one written before else after it, and of one that has no other
-    bearer beside it; "" for none. They are few, however many bear it."""
+def fellow_bearer(snapshot: Snapshot, row: int | None, handle: Handle, standing: Standing) -> tuple[str, list[str]]:
+    """The id of another memory that bears a handle, the one written before else after it, "" for none; and the ids of
+    those that may have been scored as if they bore it alone. They are few, however many bear it."""
     rows = snapshot.contents.marks.find(("handle", *handle), standing.there)[0]
     ids = snapshot.columns.ids
     at = len(rows) if row is None else int(rows.searchsorted(row))
-    following = at + (at < len(rows) and rows[at] == row)
-    if at > 0:
-        before = ids[int(rows[at - 1])]
-        return before, before if at == 1 else ""
-    return (ids[int(rows[following])], "") if following < len(rows) else ("", "")
+    others = rows[rows != row] if row is not None else rows
+    if not len(others):
+        return "", []
+    # Which of many came first cannot be told from rows, for a correction keeps its row; but at their head one is first.
+    told = others if len(others) <= FEW_BEARERS else others[:1] if at <= 1 else others[:0]
+    return ids[int(others[max(at - 1, 0)])], [ids[each] for each in told.tolist()]

@@ -131,3 +131,23 @@ def test_what_cannot_be_served_takes_nothing_and_other_words_hide_no_value(
     assert "new beside what is known (1.00)" in words["rev3"]
     client.delete(namespace, ["port2", "port4"])
     assert "contradicted" not in " ".join(stored(shared_server, namespace)["port1"][2])
+
+
+def test_who_bore_a_handle_alone_learns_of_another_bearer_however_it_came_to_it(
+    client: Client, shared_server: Running, namespace: str
+) -> None:
+    """By a correction of a memory that was there before it; and where the other says a little of the same, too, but
+    less than a third one does."""
+    alone = memory("m", "OPS-4711: engine timber anchor bridge velvet", 0)
+    lesson = memory("x", "The violin teacher comes on Thursdays, lamp copper river OPS-4711", 0)
+    near = memory("a", "violin engine copper velvet bridge", 0)
+    told = memory("t", "OPS-1024: violin engine copper velvet bridge", 0)
+    telling = memory("s", "OPS-1024: bridge candle timber copper engine", 0)
+    client.upsert(f"{namespace}-once", [alone, lesson, near, told, telling])
+    client.upsert(namespace, [{**lesson, "content": "Lunch is served at noon"}])
+    for each in (alone, near, told):
+        client.upsert(namespace, [each])
+    wait_until_scored(client, namespace)
+    client.update(namespace, "x", content=lesson["content"])
+    client.upsert(namespace, [telling])
+    assert stored(shared_server, namespace) == stored(shared_server, f"{namespace}-once")
