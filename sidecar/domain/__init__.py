@@ -6,6 +6,7 @@ road, so that a host's time zone can never enter an age. Scores and feature valu
 
 from sidecar.domain.memories import (
     FULL_THEME,
+    MOST_IN_FILTER,
     MOST_SESSIONS,
     NO_FILTER,
     SCORED_FIELDS,
@@ -58,6 +59,7 @@ __all__ = [
     "FULL_THEME",
     "KNOWN_KINDS",
     "MINUTE",
+    "MOST_IN_FILTER",
     "MOST_SESSIONS",
     "NO_CONTEXT",
     "NO_FILTER",

@@ -191,3 +191,13 @@ class Filter:
 
 
 NO_FILTER = Filter()
+MOST_IN_FILTER = {
+    "kinds": 64,
+    "any_tags": 64,
+    "all_tags": 64,
+    "ids": 10_000,
+    "exclude_ids": 10_000,
+    "source_threads": 256,
+    "subjects": 256,
+}
+"""How many values each list of a filter may have."""

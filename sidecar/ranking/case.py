@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Filter, Memory, Micros
-from sidecar.features import Columns
+from sidecar.features import FEATURE_NAMES, Columns
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.pipeline import Limits, Packed, Scored, asks_all, pack
@@ -38,12 +38,14 @@ def change(path: str, old: Any, new: Any, words: str) -> Change:
 
 @dataclass(slots=True)
 class Case:
-    """One missed row. `check` raises past the deadline; `at` ranks the request for another time."""
+    """One missed row. `check` raises past the deadline; `at` ranks the request for another time; what is written is
+    written `now`."""
 
     occasion: Occasion
     row: int
     check: Callable[[], None]
     at: Callable[[Micros], Occasion]
+    now: Micros
     packed: Packed = field(init=False)
     _served: Scored = field(init=False)
 
@@ -65,6 +67,12 @@ class Case:
     def memory(self) -> Memory:
         """The missed memory."""
         return self.occasion.snapshot.memories[self.row]
+
+    @property
+    def counts_importance(self) -> bool:
+        """True if scores have a share of importances that are worked out by the server, and so anew after a write."""
+        index = FEATURE_NAMES.index("importance")
+        return self.occasion.request.candidates is None and index in self.occasion.weights.weighted
 
     def twin(self) -> str:
         """Id of the memory in the packet that says the same, or ""."""
@@ -106,12 +114,28 @@ class Case:
         """The limits of the request with other fields."""
         return replace(self.occasion, request=replace(self.occasion.request, **changes)).limits()
 
-    def regated(self, columns: Columns, wanted: Filter | None = None, unlinked: int | None = None) -> Scored:
-        """The same scores behind gates that are asked again. `unlinked` names no replacement any more."""
+    def regated(self, columns: Columns, wanted: Filter | None = None) -> Scored:
+        """The same scores behind gates that are asked again."""
+        wanted = self.occasion.request.filter if wanted is None else wanted
+        return self._behind(columns, None if wanted.is_empty else self.occasion.snapshot.filter_mask(wanted))
+
+    def written(self, columns: Columns, unlinked: int | None = None) -> Scored:
+        """The same where the missed memory is written, and so has another update_time. `unlinked` names no replacement
+        any more."""
+        wanted, snapshot = self.occasion.request.filter, self.occasion.snapshot
+        if wanted.is_empty:
+            return self._behind(columns, None, unlinked)
+        allowed = snapshot.filter_mask(wanted)
+        if self.occasion.request.candidates is None:
+            start, end = wanted.update_time_from, wanted.update_time_until
+            rest = replace(wanted, update_time_from=None, update_time_until=None)
+            is_in_time = (start is None or start <= self.now) and (end is None or self.now < end)
+            allowed[self.row] = is_in_time and snapshot.filter_mask(rest)[self.row]
+        return self._behind(columns, allowed, unlinked)
+
+    def _behind(self, columns: Columns, allowed: NDArray[np.bool_] | None, unlinked: int | None = None) -> Scored:
         occasion, as_of = self.occasion, self.occasion.as_of_time
         known_until = occasion.request.as_of_time
-        wanted = occasion.request.filter if wanted is None else wanted
-        allowed = None if wanted.is_empty else occasion.snapshot.filter_mask(wanted)
         superseded = occasion.snapshot.superseded_at(as_of, known_until, columns, unlinked)
         codes = gate_codes(columns, allowed, superseded, as_of, known_until)
         return replace(occasion.scored, columns=columns, gates=Gates.of(codes, columns))

@@ -1,16 +1,17 @@
 """The smallest single change that would have put a missed memory into the packet.
 
 Every change that is told was tried: the packet is packed again with it, by the same functions that serve, and the
-memory was in. Of a number, neither one less of the change does, nor half of it.
+memory was in; with the importances of now, and where a write moves them, that is said. Of a number, neither one less
+of the change does, nor half of it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from sidecar.domain import LeftOutReason
+from sidecar.domain import MOST_IN_FILTER, LeftOutReason
 from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
@@ -20,32 +21,44 @@ from sidecar.ranking.pipeline import Packed
 MAX_ITEMS = 200
 MAX_SLOTS = 2
 MAX_TOKEN_BUDGET = 10_000_000
-MAX_EXCLUDED = 10_000
 MAX_TRIES = 60
 """Budgets above, budgets below, and other memories to leave out, that are tried one by one: large packets have
 thousands, and an answer is waited for."""
 
+MOVES = "Importances are worked out anew after that, which may change who is served."
+
 Search = Callable[[Case], Iterator[Change]]
 
 
-def smallest_change(case: Case, reason: LeftOutReason) -> tuple[Change | None, list[str]]:
-    """The first single change that admits the memory, those of what stopped it first, and the names of all that were
-    tried.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The smallest change, if any; the names of all that were tried; and of those of which it cannot be told, for what
+    admitted nothing with the importances of now may do with those that it brings."""
+
+    change: Change | None
+    tried: list[str]
+    open: list[str]
+
+
+def smallest_change(case: Case, reason: LeftOutReason) -> Found:
+    """The first single change that admits the memory, those of what stopped it first.
 
     A gate, and min_score, yield to nothing but what they read; behind them another change may do where the first does
     not, so all are tried that the filling of a packet reads.
     """
     first = _FIRST[reason]
-    alone = reason in GATES or reason is LeftOutReason.BELOW_MIN_SCORE
-    searches = first if alone else [*first, *(each for each in _FILLING if each not in first)]
+    searches = first if reason in _ALONE else [*first, *(each for each in _FILLING if each not in first)]
     tried: list[str] = []
+    unsure: list[str] = []
     for search in searches:
-        if _NAMES[search] not in tried:
-            tried.append(_NAMES[search])
+        moves = search in _MOVING and case.counts_importance
+        names = unsure if moves else tried
+        if _NAMES[search] not in names:
+            names.append(_NAMES[search])
         found = next(search(case), None)
         if found is not None:
-            return found, tried
-    return None, tried
+            return Found(replace(found, message=f"{found.message} {MOVES}") if moves else found, tried, unsure)
+    return Found(None, tried, unsure)
 
 
 def _pin(case: Case) -> Iterator[Change]:
@@ -66,7 +79,7 @@ def _exclude(case: Case) -> Iterator[Change]:
     """Without the twin, or else without one of the others in the packet, the last first, or of the pinned ones that
     are not, whose room and places are kept."""
     scored, wanted = case.occasion.scored, case.occasion.request.filter
-    if len(wanted.exclude_ids) >= MAX_EXCLUDED:
+    if len(wanted.exclude_ids) >= MOST_IN_FILTER["exclude_ids"]:
         return
     twin = case.packed.seen.twin(case.row)
     others = list(dict.fromkeys((*case.packed.rows[::-1], *scored.gates.pinned.tolist())))
@@ -156,11 +169,12 @@ def _token_count(case: Case) -> Iterator[Change]:
     scored, row = case.occasion.scored, case.row
     old = int(case.columns.tokens[row])
     wrapper = int(scored.tokens[row]) - old
+    written = case.written(case.columns)
 
     def fits(count: int) -> bool:
         tokens = scored.tokens.copy()
         tokens[row] = count + wrapper
-        return case.admits(replace(scored, tokens=tokens), is_written=True)
+        return case.admits(replace(written, tokens=tokens), is_written=True)
 
     if old <= 1 or not fits(1):
         return
@@ -222,6 +236,9 @@ _FIRST: dict[LeftOutReason, list[Search]] = {
     LeftOutReason.BUDGET: [_raise_budget, _token_count],
     LeftOutReason.OUTRANKED: [_max_items],
 }
+_ALONE = {*GATES, LeftOutReason.BELOW_MIN_SCORE} - {LeftOutReason.NOT_A_CANDIDATE}
+_MOVING: list[Search] = [gate.suppression, gate.ratings, gate.expiry, gate.validity, gate.superseded]
+"""Writes after which importances are worked out anew: of the memory, or of others beside which it counts again."""
 _FILLING: list[Search] = [_pin, _raise_budget, _token_count, _max_items, _reserved_slots, _exclude, _lower_budget]
 _NAMES: dict[Search, str] = {
     gate.filter_parts: "filter",

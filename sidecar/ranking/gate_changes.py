@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from sidecar.domain import NO_FILTER, Filter, Micros
+from sidecar.domain import MOST_IN_FILTER, NO_FILTER, Filter, Micros
 from sidecar.features import NO_TIME
 from sidecar.ranking.case import Case, Change, change
 
 
 def with_column(case: Case, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
     """Another value of one column of the memory."""
-    if case.admits(case.regated(case.with_column(name, value)), is_written=True):
+    if case.admits(case.written(case.with_column(name, value)), is_written=True):
         yield change(path, getattr(case.columns, name)[case.row].item(), value, words)
 
 
@@ -29,14 +29,17 @@ def suppression(case: Case) -> Iterator[Change]:
 
 def ratings(case: Case) -> Iterator[Change]:
     """Without the ratings that say unhelpful."""
-    words = "withdraw the ratings that say unhelpful."
-    return with_column(case, "unhelpful", 0, "memory.ratings.unhelpful", words)
+    columns = case.with_column("unhelpful", 0)  # no write of the memory: its update_time stays
+    if case.admits(case.regated(columns), is_written=True):
+        words = "withdraw the ratings that say unhelpful."
+        yield change("memory.ratings.unhelpful", int(case.columns.unhelpful[case.row]), 0, words)
 
 
 def expiry(case: Case) -> Iterator[Change]:
-    """Valid a moment longer than needed."""
-    later = case.occasion.as_of_time + 1
-    return with_column(case, "valid_until_time", later, "memory.valid_until_time", "let it expire later.")
+    """Valid without end: any other time may have passed when it is ranked again."""
+    if case.admits(case.written(case.with_column("valid_until_time", NO_TIME)), is_written=True):
+        old = case.memory.valid_until_time
+        yield change("memory.valid_until_time", old, None, "let it not expire.")
 
 
 def validity(case: Case) -> Iterator[Change]:
@@ -47,7 +50,7 @@ def validity(case: Case) -> Iterator[Change]:
 
 def superseded(case: Case) -> Iterator[Change]:
     """Replaced by nothing."""
-    if case.admits(case.regated(case.columns, unlinked=case.row), is_written=True):
+    if case.admits(case.written(case.columns, unlinked=case.row), is_written=True):
         yield change("memory.superseded_by", case.memory.superseded_by, "", "let nothing supersede it.")
 
 
@@ -105,7 +108,7 @@ def _passes(case: Case, part: str, value: Any) -> bool:
 
 
 def _opened(case: Case, part: str, value: Any) -> Any:
-    """The value of a filter's part nearest to `value` that lets the memory pass."""
+    """The value of a filter's part nearest to `value` that lets the memory pass; none where a list is full."""
     memory = case.memory
     match part:
         case "create_time_from" | "update_time_from":
@@ -125,7 +128,7 @@ def _opened(case: Case, part: str, value: Any) -> Any:
         "source_threads": [memory.source_thread],
         "subjects": [memory.subject],
     }[part]
-    return value | set(own) if any(own) else frozenset()
+    return value | set(own) if any(own) and len(value) < MOST_IN_FILTER[part] else frozenset()
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from memoryranker.v1 import feedback_pb2, ranker_pb2, types_pb2
 
 from sidecar.domain import (
+    MOST_IN_FILTER,
     NO_CONTEXT,
     NO_FILTER,
     Channel,
@@ -44,21 +45,20 @@ from sidecar.weights import Weights, make_weights
 
 TASK_BYTES = 262_144
 MAX_CANDIDATES = 2_000
-MAX_FILTER_IDS = 10_000
 
 
 def read_filter(bad: Violations, message: types_pb2.Filter, path: str = "filter") -> Filter:
     """A filter."""
-    for name, count, size in (
-        ("kinds", 64, 64),
-        ("any_tags", 64, 128),
-        ("all_tags", 64, 128),
-        ("ids", MAX_FILTER_IDS, ID_BYTES),
-        ("exclude_ids", MAX_FILTER_IDS, ID_BYTES),
-        ("source_threads", 256, 256),
-        ("subjects", 256, 256),
+    for name, size in (
+        ("kinds", 64),
+        ("any_tags", 128),
+        ("all_tags", 128),
+        ("ids", ID_BYTES),
+        ("exclude_ids", ID_BYTES),
+        ("source_threads", 256),
+        ("subjects", 256),
     ):
-        check_texts(bad, f"{path}.{name}", getattr(message, name), count, 1, size)
+        check_texts(bad, f"{path}.{name}", getattr(message, name), MOST_IN_FILTER[name], 1, size)
     times = {
         name: read_time(bad, f"{path}.{name}", getattr(message, name))
         for name in ("create_time_from", "create_time_until", "update_time_from", "update_time_until")

@@ -224,6 +224,7 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 packet,
                 check,
                 lambda time: self._ranker.occasions.prepare(replace(asked, as_of_time=time), check, explaining=True),
+                self._clock(),
             )
         )
 

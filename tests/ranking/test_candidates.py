@@ -276,7 +276,7 @@ def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
     occasion = still.cut.occasions.prepare(request, lambda: None, explaining=True)
     name = serving.snapshot.columns.ids[row]
     miss = explain_miss(
-        occasion, name, None, lambda: None, lambda _: pytest.fail("no other time is asked for a choice")
+        occasion, name, None, lambda: None, lambda _: pytest.fail("no other time is asked for a choice"), NOW
     )
     assert miss.reason is LeftOutReason.NOT_A_CANDIDATE
     assert miss.rank is not None
@@ -289,6 +289,7 @@ def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
         None,
         lambda: None,
         lambda time: still.cut.occasions.prepare(replace(request, as_of_time=time), lambda: None, explaining=True),
+        NOW,
     )
     assert candidate.reason is not LeftOutReason.NOT_A_CANDIDATE
 

@@ -78,7 +78,12 @@ class Small:
             return self.ranker.occasions.prepare(asked, lambda: None, explaining=True)
 
         return explain_miss(
-            prepare(request), memory_id, None, lambda: None, lambda time: prepare(replace(request, as_of_time=time))
+            prepare(request),
+            memory_id,
+            None,
+            lambda: None,
+            lambda time: prepare(replace(request, as_of_time=time)),
+            NOW,
         )
 
     def admits(self, request: RankRequest, memory_id: str) -> bool:
@@ -145,12 +150,16 @@ def requests(draw: st.DrawFn) -> RankRequest:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=requests(), place=st.integers(0, 60) | st.integers(0, COUNT - 1))
 def test_what_it_names_admits_and_nothing_smaller_does(small: Small, request: RankRequest, place: int) -> None:
-    """Behind any gate and any filter, at any budget, near the top or far from it."""
+    """Behind any gate and any filter, at any budget, near the top or far from it. Where none is told to what was no
+    candidate, none of the memory's own does."""
     scored = small.ranker.occasions.prepare(request, lambda: None, explaining=True).scored
     memory_id = scored.columns.ids[int(np.argsort(-scored.score, kind="stable")[place])]
     why = small.explain(request, memory_id)
     assert (why.place is not None) == small.admits(request, memory_id)
     if why.smallest_change is None:
+        if why.reason is LeftOutReason.NOT_A_CANDIDATE:
+            for field, value in (("memory.pinned", True), ("memory.token_count", 1), ("token_budget", None)):
+                assert not small.admits_with(request, memory_id, field, value), field
         return
     change: Change = why.smallest_change
     old, new = json.loads(change.from_json), json.loads(change.to_json)
