@@ -162,6 +162,8 @@ def importance(
 
 def _content(text: str) -> str:
     """The text itself, or that of the file or pipe it names."""
+    if not text.strip():
+        raise Failure("the text is empty; send words, the name of a file, or - for standard input", ExitCode.USAGE)
     try:
         is_file = text == "-" or Path(text).exists()
         is_folder = is_file and Path(text).is_dir()

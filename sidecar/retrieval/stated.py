@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from sidecar.domain import Memory
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import fold, normalize
@@ -28,6 +30,13 @@ def plain_words(text: str) -> str:
 def _meant(value: bool | float | str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    words = plain_words(str(value))
+    words = "".join(map(_in_ascii, plain_words(str(value))))
     whole = _WHOLE.fullmatch(words)
-    return whole[1] if whole else words
+    if whole is None:
+        return words
+    return "0" if whole[1] == "-0" else whole[1]
+
+
+def _in_ascii(character: str) -> str:
+    """A digit of any script as one of 0 to 9."""
+    return character if character.isascii() or not character.isdecimal() else str(unicodedata.decimal(character))

@@ -246,13 +246,16 @@ def test_a_server_that_scores_nothing_says_so(tmp_path: Path, monkeypatch: pytes
         assert each.stdout == ""
 
 
-def test_a_folder_is_named_and_a_pipe_is_read(run: Run, tmp_path: Path) -> None:
+def test_a_folder_is_named_and_no_text_and_a_pipe_is_read(run: Run, tmp_path: Path) -> None:
     """As a shell gives one for <(...)."""
     folder = tmp_path / "notes"
     folder.mkdir()
     refused = run("importance", str(folder))
     assert refused.exit_code == ExitCode.USAGE
     assert f"{folder} is a folder" in refused.stderr
+    for nothing in ("", " "):
+        refused = run("importance", nothing)
+        assert (refused.exit_code, "the text is empty" in refused.stderr) == (ExitCode.USAGE, True)
     end, other = os.pipe()
     os.write(other, DECISION.encode())
     os.close(other)

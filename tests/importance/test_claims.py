@@ -16,7 +16,10 @@ def claim(value: Any, content: str = "what was said", subject: str = "db-1", att
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(3, "3"), (3, 3.0), ("3", 3.0), ("3.0", "3"), (True, "true"), ("True", "true"), ("Blue", " blue "), (-0.0, 0)],
+    [
+        *((3, "3"), (3, 3.0), ("3", 3.0), ("3.0", "3"), (True, "true"), ("True", "true"), ("Blue", " blue ")),
+        *((-0.0, 0), ("-0", 0), ("-0.0", "0"), (43, "٤٣"), ("3.10", "३.१०"), ("-7", "-７")),
+    ],
 )
 def test_values_that_mean_the_same_do_not_disagree(one: Any, other: Any) -> None:
     """Whatever type the caller gave them."""
@@ -25,7 +28,17 @@ def test_values_that_mean_the_same_do_not_disagree(one: Any, other: Any) -> None
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(3, "4"), (3, 3.5), (True, "false"), (True, 1), ("3.1", "3.10"), ("007", 7), (10**30, 10**30 + 1), ("", "x")],
+    [
+        (3, "4"),
+        (3, 3.5),
+        (True, "false"),
+        (True, 1),
+        ("3.1", "3.10"),
+        ("007", 7),
+        ("-3", 3),
+        (10**30, 10**30 + 1),
+        ("", "x"),
+    ],
 )
 def test_values_that_mean_something_else_disagree(one: Any, other: Any) -> None:
     """Versions and names that look like numbers are what is written."""
