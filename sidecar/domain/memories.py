@@ -131,7 +131,8 @@ class ScoredContent:
     `beside` has, of the memories that it follows from (`part.about`), when they were last changed, None for one that
     was not there. `concerns` are memories whose own parts may follow from this one: id -> the uniqueness that this one
     leaves them, None where it is something else to them. `repeats` are those whose theme it is, which concerns them
-    unless theirs is full by earlier ones. `is_superseded` as it was by then.
+    unless theirs is full by earlier ones. `is_superseded` as it was by then; `is_in_ring` if it is replaced by what it
+    replaces: which of a ring survives is seen when all of them are there.
     """
 
     memory: Memory
@@ -141,6 +142,7 @@ class ScoredContent:
     concerns: Mapping[str, float | None] = field(default_factory=dict)
     repeats: tuple[str, ...] = ()
     is_superseded: bool = False
+    is_in_ring: bool = False
 
     def holds_for(self, memory: Memory) -> bool:
         """True if it follows from the memory as it stands."""

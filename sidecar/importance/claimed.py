@@ -23,12 +23,14 @@ Rows = NDArray[np.int32]
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """Ids of those that count and state another value, one at most of each: the next newer, the last older, one of the
-    same time; and of all to which the memory itself is one of these."""
+    same time; and of all to which the memory itself is one of these. What it replaces, or is replaced by, is none of
+    them; `about` has it, too."""
 
     newer: tuple[str, ...] = ()
     older: tuple[str, ...] = ()
     same_time: tuple[str, ...] = ()
     concerns: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
 
 
 def claimed(snapshot: Snapshot, memory: Memory, row: int | None, standing: Standing) -> Claimed:
@@ -44,12 +46,13 @@ def claimed(snapshot: Snapshot, memory: Memory, row: int | None, standing: Stand
     counted = standing.counting[others]
     concerned = [group.next_to(others, apart, side) for side in (-1, 1)]
     concerned.append(_tied(group, others[apart == 0], claim[2], memory))
-    return Claimed(
-        newer=group.names(group.extreme(others[counted & (apart > 0)], -1)),
-        older=group.names(group.extreme(others[counted & (apart < 0)], 1)),
-        same_time=group.names(group.extreme(others[counted & (apart == 0)], -1)),
-        concerns=group.names(np.concatenate(concerned)),
-    )
+    sides = [
+        group.extreme(others[counted & (apart > 0)], -1),
+        group.extreme(others[counted & (apart < 0)], 1),
+        group.extreme(others[counted & (apart == 0)], -1),
+    ]
+    newer, older, same_time = (group.names(group.unlinked(rows, memory)) for rows in sides)
+    return Claimed(newer, older, same_time, group.names(np.concatenate(concerned)), group.names(np.concatenate(sides)))
 
 
 class _Group:
@@ -74,6 +77,16 @@ class _Group:
 
     def names(self, rows: Rows) -> tuple[str, ...]:
         return tuple(self._snapshot.columns.ids[row] for row in rows.tolist())
+
+    def unlinked(self, rows: Rows, memory: Memory) -> Rows:
+        """Those that neither replace a memory nor are replaced by it."""
+        ids, memories = self._snapshot.columns.ids, self._snapshot.memories
+        kept = [
+            row
+            for row in rows.tolist()
+            if memory.superseded_by != ids[row] and not (memory.id and memories[row].superseded_by == memory.id)
+        ]
+        return np.array(kept, dtype=np.int32)
 
     def extreme(self, rows: Rows, sign: int) -> Rows:
         """The last of rows in time, then by id; with sign -1 the first. No row of none."""

@@ -16,7 +16,7 @@ from sidecar.importance.claims import read_pieces
 from sidecar.importance.content import Analysis, analyse
 from sidecar.importance.neighbours import Neighbour, Neighbourhood, look_around
 from sidecar.importance.scoring import Signal
-from sidecar.importance.standing import Standing, counts, fellow_bearer, replacement, standing_of
+from sidecar.importance.standing import Replaced, Standing, counts, fellow_bearer, replacement, standing_of
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.handles import Handle, find_handles
 from sidecar.retrieval.nearest import Mask, nearest, nearest_by_words, vector_of
@@ -43,7 +43,7 @@ class Looked:
     vector: Vectors
     analysis: Analysis
     around: Neighbourhood
-    is_superseded: bool
+    replaced: Replaced
     about: tuple[str, ...]
     concerns: Mapping[str, float | None]
     repeats: tuple[str, ...]
@@ -111,32 +111,33 @@ def look(
         bearers: list[str] = []
         peers = functools.partial(_other_bearer, bearing, memory.id)
         analysis = analyse(memory, functools.partial(_is_shared, snapshot, row, standing, peers, bearers, fellows))
+        claims = claimed(snapshot, memory, row, standing)
         neighbourhood = look_around(
             memory,
             sorted(around[place], key=_nearest_first),
             uncounted=uncounted[place],
-            claimed=claimed(snapshot, memory, row, standing),
+            claimed=claims,
             has_others=is_stored or snapshot.live_count > (0 if row is None else 1),
             pieces_of=pieces_of,
         )
-        is_superseded, replacing = replacement(snapshot, memory, row, standing)
-        about = dict.fromkeys((*neighbourhood.about, *bearers, *replacing))
-        is_counted = counts(memory, now) and not is_superseded
+        replaced = replacement(snapshot, memory, row, standing)
+        about = dict.fromkeys((*neighbourhood.about, *claims.about, *bearers, *replaced.about))
+        told = fellows | dict.fromkeys(replaced.ring)
+        is_counted = counts(memory, now) and not replaced.is_superseded
         concerns = {**neighbourhood.concerns} if is_counted else {}
         repeats = neighbourhood.repeats if is_counted else ()
         found.append(
-            Looked(
-                memory, row, vector, analysis, neighbourhood, is_superseded, tuple(about), concerns | fellows, repeats
-            )
+            Looked(memory, row, vector, analysis, neighbourhood, replaced, tuple(about), concerns | told, repeats)
         )
     return found
 
 
 def bound_to_peers(memories: Sequence[Memory]) -> list[bool]:
-    """Which of the memories that are written together state something of an attribute, or name a replacement, that
-    another one of them does or is: what follows from that is seen when all of them are there."""
+    """Which of the memories that are written together state something of an attribute that another one does, or are or
+    have a replacement as another one is or has: what follows from that is seen when all of them are there."""
     borne = [
         {("id", memory.id), ("id", memory.superseded_by)}
+        | ({("chain", "")} if memory.superseded_by else set())
         | ({("claim", *claim[:2])} if (claim := stated(memory)) is not None else set())
         for memory in memories
     ]

@@ -125,7 +125,8 @@ class ImportanceScorer:
         """The content part of memories that are about to be written together: they are each other's neighbours, too. Of
         those only whose part can be told before all of them are there."""
         found = self._scored_contents(namespace, self._namespaces.get(namespace), memories, together=True)
-        return [each for each, is_bound in zip(found, bound_to_peers(memories), strict=True) if not is_bound]
+        bound = bound_to_peers(memories)
+        return [each for each, is_bound in zip(found, bound, strict=True) if not (is_bound or each.is_in_ring)]
 
     def has_reached(self, namespace: str, score_version: int) -> bool:
         """True if what is scored now is scored against the namespace as of this version or later."""
@@ -155,9 +156,17 @@ class ImportanceScorer:
                 each: None if (row := snapshot.row_of_id.get(each)) is None else int(snapshot.columns.update_time[row])
                 for each in looked.about
             }
+            replaced = looked.replaced
             scored.append(
                 ScoredContent(
-                    memory, part, snapshot.score_version, beside, looked.concerns, looked.repeats, looked.is_superseded
+                    memory,
+                    part,
+                    snapshot.score_version,
+                    beside,
+                    looked.concerns,
+                    looked.repeats,
+                    replaced.is_superseded,
+                    bool(replaced.ring),
                 )
             )
         return scored
@@ -228,7 +237,7 @@ class ImportanceScorer:
         content = looked.content(own.parts)
         signals = {"content": content, **signals}
         rating = _rating(subject)
-        adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.is_superseded)
+        adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.replaced.is_superseded)
         breakdown = weigh(signals, own.signals, memory.kind, self.settings, adjustments, rating)
         sure = confidence(
             has_user_signal=signals["user"].value is not None,
@@ -264,14 +273,14 @@ class ImportanceScorer:
             retention=retention,
             decayed=retained(breakdown.score, self.settings.lowest, retention),
             consensus=consensus,
-            is_promotion_candidate=not (memory.suppressed or looked.is_superseded)
+            is_promotion_candidate=not (memory.suppressed or looked.replaced.is_superseded)
             and is_promotion_candidate(memory.kind, breakdown.score, sure),
         )
 
     def _content_part(self, namespace: str, memory: Memory, looked: Looked, own: OwnWeights) -> ContentPart:
         content = looked.content(own.parts)
         signals = {"content": content, "emotion": self._emotion(namespace, memory, None)}
-        adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.is_superseded)
+        adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.replaced.is_superseded)
         breakdown = weigh(signals, own.signals, memory.kind, self.settings, adjustments)
         sure = confidence(
             has_user_signal=False,

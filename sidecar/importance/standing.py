@@ -17,6 +17,9 @@ Mask = NDArray[np.bool_]
 FEW_BEARERS = 3
 """Other memories up to which all that bear a handle are told of one that bears it, too."""
 
+LONGEST_RING = 64
+"""Members up to which a ring of replacements is known as one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -48,23 +51,51 @@ def counts(memory: Memory, now: Micros) -> bool:
     return not memory.suppressed and (starts is None or starts <= now) and (ends is None or ends > now)
 
 
-def replacement(snapshot: Snapshot, memory: Memory, row: int | None, standing: Standing) -> tuple[bool, list[str]]:
-    """Whether something valid replaces a memory, and the ids that this follows from: what it names, and from there to
-    the first that is valid."""
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Whether something valid replaces a memory; the ids that this follows from: what it names, from there to the
+    first that is valid, and all of a ring; and the other members of the ring of replacements that it is in."""
+
+    is_superseded: bool = False
+    about: tuple[str, ...] = ()
+    ring: tuple[str, ...] = ()
+
+
+def replacement(snapshot: Snapshot, memory: Memory, row: int | None, standing: Standing) -> Replaced:
+    """How a memory stands to what replaces it."""
     if memory.superseded_by in ("", memory.id):
-        return False, []
+        return Replaced()
     about = [memory.superseded_by]
     target = snapshot.row_of_id.get(memory.superseded_by)
     if target is None or not standing.there[target]:
-        return False, about
+        return Replaced(about=tuple(about))
     if not standing.valid[target]:
         for further in snapshot.replacements(target):
             about.append(snapshot.columns.ids[further])
             if standing.valid[further]:
                 break
+    ring = _ring(snapshot, memory, target)
+    about = list(dict.fromkeys((*about, *ring)))
     if row is not None and snapshot.replacement(row) == target:
-        return bool(standing.replaced[row]), about  # of a cycle, one survives
-    return bool(standing.valid[target] or standing.replaced[target]), about
+        is_superseded = bool(standing.replaced[row])  # of a cycle, one survives
+    else:
+        is_superseded = bool(standing.valid[target] or standing.replaced[target])
+    return Replaced(is_superseded, tuple(about), ring)
+
+
+def _ring(snapshot: Snapshot, memory: Memory, target: int) -> tuple[str, ...]:
+    """The ids from a row on along what replaces what, if they come back to a memory; else none. So far as LONGEST_RING
+    reaches."""
+    ids, at = snapshot.columns.ids, target
+    found: list[int] = []
+    while at >= 0 and ids[at] != memory.id and len(found) < LONGEST_RING:
+        found.append(at)
+        at = snapshot.replacement(at)
+    if at >= 0:
+        is_closed = ids[at] == memory.id
+    else:  # a memory that is not stored yet has no row that it could lead to
+        is_closed = bool(memory.id) and snapshot.memories[found[-1]].superseded_by == memory.id
+    return tuple(ids[each] for each in found) if is_closed else ()
 
 
 def fellow_bearer(snapshot: Snapshot, row: int | None, handle: Handle, standing: Standing) -> tuple[str, list[str]]:

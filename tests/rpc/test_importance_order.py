@@ -151,3 +151,46 @@ def test_who_bore_a_handle_alone_learns_of_another_bearer_however_it_came_to_it(
     client.update(namespace, "x", content=lesson["content"])
     client.upsert(namespace, [telling])
     assert stored(shared_server, namespace) == stored(shared_server, f"{namespace}-once")
+
+
+@pytest.mark.parametrize("order", ["ab bc ca", "ca ab bc", "bc ca ab"])
+def test_who_survives_a_ring_of_replacements_does_not_depend_on_the_link_that_closed_it(
+    client: Client, shared_server: Running, namespace: str, order: str
+) -> None:
+    """Nor, when it is opened again, on who survived it: each link is written when the ones before are scored."""
+    texts = {"a": "Lunch is at noon", "b": "Rust compiles slowly", "c": "The garden needs water"}
+    days = {"a": 2, "b": 0, "c": 1}
+
+    def linked(links: str) -> list[dict[str, Any]]:
+        names = {link[0]: link[1] for link in links.split()}
+        return [memory(name, text, days[name], superseded_by=names.get(name, "")) for name, text in texts.items()]
+
+    client.upsert(f"{namespace}-closed", linked(order))
+    client.upsert(f"{namespace}-open", linked("ab bc"))
+    client.upsert(namespace, linked(""))
+    for link in order.split():
+        wait_until_scored(client, namespace)
+        client.update(namespace, link[0], superseded_by=link[1])
+    closed = stored(shared_server, namespace)
+    assert closed == stored(shared_server, f"{namespace}-closed")
+    lost = {name for name, part in closed.items() if any('"superseded"' in line for line in part[3])}
+    assert lost == {"b", "c"}
+    client.update(namespace, "c", superseded_by="")
+    assert stored(shared_server, namespace) == stored(shared_server, f"{namespace}-open")
+
+
+def test_what_replaces_a_value_does_not_contradict_it_too(
+    client: Client, shared_server: Running, namespace: str
+) -> None:
+    """A value that is replaced by another one loses once; when it is not replaced any more, it is contradicted again."""
+    old = memory("a", "We picked the value after spring", 0, ("api", "timeout", 30))
+    new = memory("b", "A longer one was needed in autumn", 5, ("api", "timeout", 45))
+    client.upsert(namespace, [old])
+    client.upsert(namespace, [new])
+    assert "contradiction" in str(stored(shared_server, namespace)["a"])
+    client.update(namespace, "a", superseded_by="b")
+    found = stored(shared_server, namespace)
+    assert "superseded" in str(found["a"])
+    assert "contradict" not in str(found["a"]) + str(found["b"])
+    client.update(namespace, "a", superseded_by="")
+    assert "contradiction" in str(stored(shared_server, namespace)["a"])
