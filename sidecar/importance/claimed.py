@@ -45,7 +45,7 @@ def claimed(snapshot: Snapshot, memory: Memory, row: int | None, standing: Stand
     apart = group.times[others] - memory.create_time
     counted = standing.counting[others]
     concerned = [group.next_to(others, apart, side) for side in (-1, 1)]
-    concerned.append(_tied(group, others[apart == 0], claim[2], memory))
+    concerned.append(_tied(group, others[apart == 0], claim[2], memory, standing))
     sides = [
         group.extreme(others[counted & (apart > 0)], -1),
         group.extreme(others[counted & (apart < 0)], 1),
@@ -117,13 +117,13 @@ class _Group:
         return self._snapshot.contents.marks.find(mark, self._standing.there)[0]
 
 
-def _tied(group: _Group, tied: Rows, value: str, memory: Memory) -> Rows:
-    """Those of the same time to which the memory is the one that is named: the first by id of all that say something
-    else."""
+def _tied(group: _Group, tied: Rows, value: str, memory: Memory, standing: Standing) -> Rows:
+    """Those of the same time to which the memory is the one that is named: the first by id of all that count and say
+    something else."""
     none = tied[:0]
     if not len(tied):
         return none
-    peers = group.rows[(group.times[group.rows] == memory.create_time)]
+    peers = group.rows[(group.times[group.rows] == memory.create_time) & standing.counting[group.rows]]
     first = [row for row in peers.tolist() if group.names(np.array([row], np.int32))[0] < memory.id]
     if not first:
         return tied

@@ -182,7 +182,7 @@ def test_who_survives_a_ring_of_replacements_does_not_depend_on_the_link_that_cl
 def test_what_replaces_a_value_does_not_contradict_it_too(
     client: Client, shared_server: Running, namespace: str
 ) -> None:
-    """A value that is replaced by another one loses once; when it is not replaced any more, it is contradicted again."""
+    """A value that is replaced by another one loses once, and is contradicted again when it is not replaced any more."""
     old = memory("a", "We picked the value after spring", 0, ("api", "timeout", 30))
     new = memory("b", "A longer one was needed in autumn", 5, ("api", "timeout", 45))
     client.upsert(namespace, [old])
@@ -194,3 +194,20 @@ def test_what_replaces_a_value_does_not_contradict_it_too(
     assert "contradict" not in str(found["a"]) + str(found["b"])
     client.update(namespace, "a", superseded_by="")
     assert "contradiction" in str(stored(shared_server, namespace)["a"])
+
+
+def test_what_does_not_count_does_not_stand_before_one_of_the_same_time(
+    client: Client, shared_server: Running, namespace: str
+) -> None:
+    """Of values of one time the first by id is named; a suppressed one before it is none, and keeps nothing from it."""
+    texts = ("hello", "The staging server sleeps", "Somebody went out without a word")
+    last, hidden, told = (
+        memory(name, text, 0, ("cache", "port", value), suppressed=name == "b")
+        for name, text, value in zip("cba", texts, (1, 2, 3), strict=True)
+    )
+    client.upsert(f"{namespace}-once", [told, hidden, last])
+    for each in (hidden, told, last):
+        client.upsert(namespace, [each])
+        wait_until_scored(client, namespace)
+    assert stored(shared_server, namespace) == stored(shared_server, f"{namespace}-once")
+    assert "inconsistent with c" in str(stored(shared_server, namespace)["a"])
