@@ -182,7 +182,7 @@ def test_who_survives_a_ring_of_replacements_does_not_depend_on_the_link_that_cl
 def test_what_replaces_a_value_does_not_contradict_it_too(
     client: Client, shared_server: Running, namespace: str
 ) -> None:
-    """A value that is replaced by another one loses once, and is contradicted again when it is not replaced any more."""
+    """A value that is replaced by another one loses once; no longer replaced, it is contradicted again."""
     old = memory("a", "We picked the value after spring", 0, ("api", "timeout", 30))
     new = memory("b", "A longer one was needed in autumn", 5, ("api", "timeout", 45))
     client.upsert(namespace, [old])
