@@ -171,19 +171,20 @@ def _other_bearer(bearing: Mapping[Handle, Sequence[str]], own_id: str, handle: 
 
 
 def _vectors(snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None], embedder: Embedder) -> Vectors:
-    """Each memory's vector: its own, else the stored one of the same text, else made now. Shape (n, dimension)."""
+    """Each memory's vector: its own, else the stored one of the same text, else made now. Shape (n, dimension),
+    all on the grid of the stored ones, to which a second snapping would not be the same."""
     dimension = embedder.dimension
     found = np.zeros((len(memories), dimension), dtype=np.float32)
     missing = []
     for place, (memory, row) in enumerate(zip(memories, rows, strict=True)):
         if memory.embedding is not None and len(memory.embedding) == dimension:
-            found[place] = memory.embedding
+            found[place] = snap(memory.embedding)[0]
         elif row is not None and dimension and snapshot.memories[row].content == memory.content:
             found[place] = vector_of(snapshot, row)
         else:
             missing.append(place)
     if missing and dimension:
-        found[missing] = embedder.embed([memories[place].content for place in missing])
+        found[missing] = snap(embedder.embed([memories[place].content for place in missing]))
     return found
 
 
@@ -220,10 +221,9 @@ def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory | None],
     count."""
     if not vectors.shape[1]:
         return
-    unit = snap(vectors)
-    cosines = unit @ unit.T
+    cosines = np.clip(vectors @ vectors.T, -1.0, 1.0)
     cosines[:, [each is None for each in memories]] = -np.inf
-    cosines[~unit.any(axis=1)] = -np.inf
+    cosines[~vectors.any(axis=1)] = -np.inf
     np.fill_diagonal(cosines, -np.inf)
     k = min(NEIGHBOURS, len(memories) - 1)
     nearest_of = np.argpartition(-cosines, k - 1, axis=1)[:, :k]

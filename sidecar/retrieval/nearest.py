@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats
-from sidecar.retrieval import contents, vectors
+from sidecar.retrieval import contents
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.tokenizer import tokenize
@@ -29,7 +29,8 @@ class Nearest(NamedTuple):
 
 
 def nearest(snapshot: Snapshot, wanted: Vectors, k: int, among: Mask, most_rows: int | None = None) -> Nearest:
-    """The k nearest rows of the mask `among` to each of n vectors, shape (n, dimension); a zero vector has none.
+    """The k nearest rows of the mask `among` to each of n snapped vectors, shape (n, dimension); a zero vector has
+    none.
 
     `most_rows` bounds how many rows are compared: the newest ones then.
     """
@@ -48,13 +49,12 @@ def nearest(snapshot: Snapshot, wanted: Vectors, k: int, among: Mask, most_rows:
     # Rows are snapped to a grid and so are only nearly of length 1; the difference is below what a neighbour turns on.
     is_most = 2 * len(candidates) >= len(allowed)  # to copy them would take longer than to compare a few more
     compared, left_out = (matrix[first:], ~allowed) if is_most else (matrix[first:][candidates], None)
-    asked = vectors.snap(wanted)
     found = min(k, len(candidates))
     for start in range(0, n, BATCH):
-        products, places = _best(asked[start : start + BATCH], compared, left_out, found)
+        products, places = _best(wanted[start : start + BATCH], compared, left_out, found)
         rows[start : start + BATCH, :found] = first + (places if is_most else candidates[places])
         cosines[start : start + BATCH, :found] = np.clip(products, -1.0, 1.0)
-    nothing = ~asked.any(axis=1)
+    nothing = ~wanted.any(axis=1)
     rows[nothing], cosines[nothing] = -1, np.nan
     return Nearest(rows, cosines)
 

@@ -31,7 +31,7 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
     """Of those that are asked about, few or most, in the order of their cosines; of two equal ones the older first,
     but where only one of them has room."""
     snapshot = snapshot_of(rows, seed)
-    asked = np.random.default_rng(seed + 1).integers(-1, 2, (3, 4)).astype(np.float32)
+    asked = vectors.snap(np.random.default_rng(seed + 1).integers(-1, 2, (3, 4)).astype(np.float32))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearest, "ROWS_AT_ONCE", at_once)
         patch.setattr(nearest, "BATCH", 2)
@@ -39,7 +39,7 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
         found = nearest.nearest(snapshot, asked, k, among)
     matrix = snapshot.contents.table.column(contents.VECTOR)
     usable = np.flatnonzero(among & matrix.any(axis=1))
-    products = vectors.snap(asked) @ matrix[usable].T
+    products = asked @ matrix[usable].T
     for place in range(len(asked)):
         count = min(k, len(usable)) if asked[place].any() else 0
         own, cosines = found.rows[place][:count].tolist(), found.cosines[place][:count].tolist()
@@ -54,5 +54,7 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
 
 def test_only_the_newest_are_compared_where_that_is_asked_for() -> None:
     snapshot = snapshot_of(50, seed=3)
-    found = nearest.nearest(snapshot, np.ones((1, 4), np.float32), 50, snapshot.columns.live, most_rows=10)
+    found = nearest.nearest(
+        snapshot, vectors.snap(np.ones((1, 4), np.float32)), 50, snapshot.columns.live, most_rows=10
+    )
     assert set(found.rows[0].tolist()) - {-1} <= set(range(40, 50))

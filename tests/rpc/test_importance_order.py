@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from memoryranker.client import Client
 
 from tests.rpc.test_stored_importance import parts
-from tests.serving import Running, wait_until_scored
+from tests.serving import Running, running, wait_until_scored
 
 DAY = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 
@@ -211,3 +212,27 @@ def test_what_does_not_count_does_not_stand_before_one_of_the_same_time(
         wait_until_scored(client, namespace)
     assert stored(shared_server, namespace) == stored(shared_server, f"{namespace}-once")
     assert "inconsistent with c" in str(stored(shared_server, namespace)["a"])
+
+
+def test_vectors_that_callers_bring_are_compared_alike_in_every_way_of_writing(tmp_path: Path) -> None:
+    """Also short ones that are nearly the same, which rounding moves more: what is written together, alone, or scored
+    from the store names the same others in the same order."""
+    dice = random.Random(5)
+    towns = ("Oslo", "Bergen", "Dublin", "Lisbon", "Madrid", "Rome", "Paris", "Vienna", "Prague", "Turin")
+    said = [
+        memory(
+            town,
+            f"The server is in {town}",
+            dice.choice((0, 1)),
+            embedding=[1.0, *(1 + 0.02 * dice.random() for _ in "yz")],
+        )
+        for town in towns
+    ]
+    with running(tmp_path, embedder="client:3") as server:
+        server.client.upsert("together", said)
+        for each in dice.sample(said, len(said)):
+            server.client.upsert("alone", [each])
+        server.client.ingest("stream", dice.sample(said, len(said)), chunk_size=2)
+        together = stored(server, "together")
+        assert "inconsistent with" in str(together)
+        assert together == stored(server, "alone") == stored(server, "stream")
