@@ -53,8 +53,8 @@ def settled(
     is_same = old is not None and says_the_same(old, new)
     if (
         scored is not None
+        and not is_same  # it is scored beside those whose change put it up, and a write of the same changes nothing
         and scored.holds_for(new)
-        and not (is_same and new.importance_content is not None)
         and scored.score_version == score_version
         and not links.any_waits(connection, namespace, (*scored.concerns, *scored.repeats))
     ):

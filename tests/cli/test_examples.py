@@ -68,7 +68,7 @@ def alone(server: Connection, workplace: Path, line: str) -> Iterator[Connection
 @pytest.fixture
 def environ(alone: Connection, workplace: Path, line: str) -> dict[str, str]:
     """A shell's environment with a server, memories m1 to m5 in a namespace of its own, and a packet of them."""
-    namespace = f"example-{OTHERS.index(line)}"
+    namespace = "default" if "--namespace default" in line else f"example-{OTHERS.index(line)}"
     if "--role" in line:
         with alone.client() as client:
             client.rollback_model()

@@ -25,7 +25,7 @@ from sidecar.store import Store
 from sidecar.weights import WeightsHolder
 from tests.crash.load import NAMESPACE, Caller, Told
 from tests.promises.parts import Clock
-from tests.serving import channel_to, process
+from tests.serving import channel_to, process, wait_until_scored
 from tests.soaking import at_length
 
 CYCLES = at_length(100, 25)
@@ -130,6 +130,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, part: int) -> Non
                 over.set()
                 for thread in threads:
                     thread.join()
+                wait_until_scored(client, NAMESPACE)
                 request, packet = rank_as_of_later(client)
             server.send_signal(signal.SIGKILL)
             assert server.wait(30) == -signal.SIGKILL

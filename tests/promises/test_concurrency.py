@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from memoryranker.client import Client, RankerRpcError
 
 from tests.promises.parts import Held, with_parts
-from tests.serving import Running, channel_to, running
+from tests.serving import Running, channel_to, running, wait_until_scored
 from tests.soaking import at_length
 
 THREADS = 4
@@ -139,6 +139,7 @@ def test_eight_writers_and_eight_rankers_disturb_nothing(tmp_path: Path) -> None
             assert (list(kept) if name == "tags" else dict(kept) if name == "metadata" else kept) == value
         assert {memory_id: memory.content for memory_id, memory in found.items()} == ledger.contents
         asked: dict[str, Any] = {"max_items": 200, "dry_run": True, "explain": "full"}
+        wait_until_scored(client, "n")
         served = client.rank("n", "when does the ferry leave", **asked)
         status = client.status("n").namespace
         assert status.packet_count == sum(ranked)

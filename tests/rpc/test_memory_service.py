@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memoryranker.client import Client, RankerRpcError
 from memoryranker.v1 import memory_pb2
 
-from tests.serving import Running
+from tests.serving import Running, wait_until_scored
 
 CREATED = memory_pb2.WRITE_OUTCOME_CREATED
 UPDATED = memory_pb2.WRITE_OUTCOME_UPDATED
@@ -178,9 +178,11 @@ def test_what_was_written_is_read(client: Client, namespace: str, fields: dict[s
         elif isinstance(value, dict):
             value = client_struct(value)
         assert found == value, name
+    wait_until_scored(client, namespace)
+    version = client.status(namespace).namespace.score_version
     again = client.upsert(namespace, [{"id": memory_id, **fields}])
     assert again.results[0].outcome == UNCHANGED
-    assert again.score_version == first.score_version
+    assert again.score_version == version
 
 
 def client_struct(value: dict[str, Any]) -> Any:
@@ -341,7 +343,7 @@ def test_namespaces_are_listed_with_their_numbers(running_server: Running) -> No
     client = running_server.client
     assert list(client.namespaces()) == []
     for name in ("b", "a", "é", "A"):
-        client.upsert(name, [{"id": "m", "content": "x"}, {"id": "n", "content": "x"}])
+        client.upsert(name, [{"id": "m", "content": "ferry"}, {"id": "n", "content": "invoice"}])
     client.delete("b", ["m"])
     found = list(client.namespaces(page_size=3))
     assert [(each.namespace, each.memory_count, each.score_version) for each in found] == [
