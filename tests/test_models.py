@@ -26,7 +26,7 @@ from sidecar.lifecycle import Sidecar
 from sidecar.weights import WeightsHolder
 from sidecar.weights.artifact import read_artifact
 from sidecar.weights.holder import chance
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 from tests.weights.making import CURVES, LINEAR, make_artifact, numbered
 from tests.weights.test_artifact import DAMAGES
 
@@ -431,6 +431,7 @@ def test_ranking_goes_on_through_promotions_and_rollbacks(tmp_path: Path) -> Non
     stop = threading.Event()
     with running(tmp_path) as server:
         stock(server.client)
+        wait_until_scored(server.client, "n")
 
         def caller(number: int) -> None:
             with Client(server.listen, timeout=30) as client:

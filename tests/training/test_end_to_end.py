@@ -22,7 +22,7 @@ from sidecar.store import Store
 from sidecar.store.meta import SALT
 from sidecar.weights.artifact import read_artifact
 from tests.promises.frozen import GIVEN_SALT, NOW, text
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 from training.dataset import SEGMENTS, build_dataset
 from training.sources import read_source
 
@@ -65,6 +65,7 @@ def work(server: Running, now: list[Micros], sessions: int, namespace: str = "n"
             for i, (name, value) in enumerate(relevance.items())
         ],
     )
+    wait_until_scored(server.client, namespace)
     for number in range(sessions):
         now[0] += BETWEEN
         chosen = [f"m{i:03}" for i in dice.permutation(90)[:25]]
