@@ -77,7 +77,8 @@ def demo(keep: bool, as_json: bool) -> None:
 
 
 def put(client: Client, store: DemoStore) -> None:
-    """Stores the memories, with a bar on a terminal. Failure if one is refused."""
+    """Stores the memories, with a bar on a terminal, and waits until their importances stand: what is shown next is not
+    to move by itself. Failure if one is refused."""
     from rich.console import Console
     from rich.progress import track
 
@@ -87,6 +88,8 @@ def put(client: Client, store: DemoStore) -> None:
         for result in client.upsert(NAMESPACE, store.memories[start : start + BATCH], timeout=60.0).results:
             if result.status.code:
                 raise Failure(f"the demo's memory {result.memory_id} was refused: {result.status.message}")
+    while client.status(NAMESPACE).namespace.unscored_count:
+        time.sleep(0.02)
 
 
 def _show_tasks(client: Client, store: DemoStore, as_json: bool) -> dict[str, Any]:

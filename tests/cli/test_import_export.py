@@ -254,6 +254,7 @@ def test_a_round_trip_changes_no_ranking(
         monkeypatch.setenv("MEMORY_RANKER_LISTEN", source.listen)
         monkeypatch.setenv("MEMORY_RANKER_NAMESPACE", namespace)
         used_store(client, namespace)
+        wait_until_scored(client, namespace)
         if rescored:
             assert client.rescore(apply=True).moved_count > 0
         middle = datetime.datetime.now(UTC)
@@ -268,6 +269,7 @@ def test_a_round_trip_changes_no_ranking(
     assert found["refused"] == found["notes"] == []
     assert found["created"] == exported["memories"]
     assert found["log"] == {"imported": exported["log_rows"], "known": 0}
+    wait_until_scored(other.client, "new name")
     after = [packets(other.client, "new name", tasks, as_of) for as_of in (middle, end)]
     assert after == before
     assert before[0] != before[1]
