@@ -10,13 +10,13 @@ import hashlib
 import logging
 import os
 import signal
+import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from queue import SimpleQueue
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sidecar import __version__
@@ -243,21 +243,32 @@ class Sidecar:
 
 def run(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
-    # An Event would not do: a handler runs within whatever its thread is at, and if that is on its way into `wait`, the
-    # handler waits for the Event's lock for ever.
-    stop: SimpleQueue[int] = SimpleQueue()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        stop.put(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
-    with Sidecar(settings):
+    with _signals(signal.SIGTERM, signal.SIGINT) as heard, Sidecar(settings):
         systemd.tell(systemd.READY, os.environ)
-        stop.get()
+        heard.recv(1)
         systemd.tell(systemd.STOPPING, os.environ)
         logger.info("stopping: calls that run may take %g s to finish", settings.drain_seconds)
     logger.info("stopped")
+
+
+@contextmanager
+def _signals(*numbers: signal.Signals) -> Iterator[socket.socket]:
+    """Where a byte can be read for each signal that came, and none is missed.
+
+    Whatever is told by a handler can be told too late: Python runs it between two lines of the main thread, and a
+    signal that comes after the last of them, or to another thread, leaves the main thread waiting. What waits for a
+    lock that the handler needs waits for ever. The byte is written by what the system calls at once.
+    """
+    heard, tells = socket.socketpair()
+    with heard, tells:
+        tells.setblocking(False)
+        signal.set_wakeup_fd(tells.fileno())
+        for number in numbers:
+            signal.signal(number, lambda *_: None)
+        try:
+            yield heard
+        finally:
+            signal.set_wakeup_fd(-1)
 
 
 def _observed(settings: Settings) -> tuple[Observer, Callable[[], HttpPort | None]]:

@@ -118,6 +118,32 @@ def test_a_signal_stops_it_whenever_it_comes(tmp_path: Path) -> None:
     assert int(came.stdout) > 2
 
 
+ELSEWHERE = """
+import contextlib, os, signal, threading
+from sidecar import lifecycle
+from sidecar.config import resolve
+
+def sent():
+    waits.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+waits = threading.Event()
+lifecycle.Sidecar = lambda settings: contextlib.nullcontext()
+lifecycle.systemd.tell = lambda *_: waits.set()
+threading.Thread(target=sent, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+lifecycle.run(resolve({}, {"HOME": "/nowhere"}).settings)
+"""
+
+
+def test_a_signal_that_another_thread_gets_stops_it(tmp_path: Path) -> None:
+    """Nothing then interrupts the main thread, which waits already; as little does a signal just before it waits."""
+    script = tmp_path / "script.py"
+    script.write_text(ELSEWHERE, encoding="utf-8")
+    came = run_to_end([sys.executable, script])
+    assert came.returncode == 0, came.stderr
+
+
 def test_a_kill_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     """After kill -9 the next server takes the address over and knows each memory, packet and report."""
     with process(tmp_path) as (server, client):
