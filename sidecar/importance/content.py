@@ -13,7 +13,7 @@ from typing import Any
 
 from sidecar.domain import Memory
 from sidecar.importance.language import Words, count_markers, read_words
-from sidecar.importance.marks import CHATTER, EMPHASIS, LIMIT, PASSING, STAKE
+from sidecar.importance.marks import CHATTER, EMPHASIS, LIMIT, PASSING, PAST, STAKE, TRUISM
 from sidecar.importance.words import ACTION, HEDGE, IMPERATIVES, LINK, PREFERENCE, SMALL_TALK, STATE
 from sidecar.retrieval.handles import Handle, find_handles
 from sidecar.retrieval.patterns import late
@@ -30,7 +30,7 @@ PARTS: Mapping[str, float] = {
 
 FULL_DENSITY = 0.65
 """Share of distinct telling words from which a text is as dense as texts get."""
-FULL_WORDS = 3.0
+FULL_WORDS = 2.5
 """Telling words below which a text is too short to be called dense."""
 SURE_WORDS = 8.0
 """Telling words from which an analysis has enough to go by."""
@@ -39,11 +39,18 @@ CHAT_WORDS = 9.0
 SMALL_TALK_SHARE = 0.4
 ASKED_SHARE = 0.4
 """What is left of a part of small talk and of a question."""
-WEAKENING = ((HEDGE, 0.75), (PASSING, 0.75), (CHATTER, 0.75), (EMPHASIS, 0.75))
-"""What each mark leaves of a part, of marks that are as dense as one in MARK_WORDS telling words."""
+WEAKENING = (HEDGE, PASSING, PAST, CHATTER, EMPHASIS, TRUISM)
+WEAKENED_SHARE = 0.65
+"""What each mark of these leaves of a part, of marks that are as dense as one in MARK_WORDS telling words."""
 MARK_WORDS = 10.0
 MOST_MARKS = 3.0
 SHOUTED_SHARE = 0.5
+"""What is left of a part of a text that shouts."""
+LOGGED_SHARE = 0.4
+"""What is left of a part of a line of a log."""
+MOST_FIGURES = 2
+MOST_NAMES = 2
+"""How many count: more of them make a list or a story, not more worth."""
 MARK_SHARE = 0.5
 """What a limit or a stake counts beside an instruction or a figure."""
 GERMAN = "de"
@@ -74,9 +81,12 @@ _ENTITY_ENDINGS = late(
     r"|(?:บริษัท|โรงพยาบาล|มหาวิทยาลัย|ธนาคาร|คุณ|เมือง|จังหวัด)[\u0e01-\u0e4e]{2,12}"
     r"|(?:شركة|بنك|جامعة|مستشفى|مدينة|مطار|السيد|الدكتور)\s+\w+|《[^》]+》|「[^」]+」|『[^』]+』"
 )
+_LOGGED = late(r"\s*[\[(]?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?)\b[:\] ])")
 _DIGITS = late(r"\d[\d.,:/-]*")
 _COMMAND = late(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
-_SENTENCE = late(r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first)\s+|\d[.)]\s+|[-*•]\s+)([A-Za-z']+)")
+_SENTENCE = late(
+    r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first|always)\s+|\d[.)]\s+|[-*•]\s+)(?:[Pp]lease\s+)?([A-Za-z']+)"
+)
 _WIKILINK = late(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
 _SHOUT = late(r"[!\uff01]{2,}|[!\uff01][^!\uff01]*[!\uff01]")
 _DEFINITION = late(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
@@ -100,10 +110,11 @@ class Analysis:
 def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: False) -> Analysis:
     """Reads a memory. `is_shared` says whether another memory of the namespace bears a handle, too."""
     text = memory.content[:LONGEST_READ]
-    lower = text.lower()
+    lower = f" {text.lower()} "  # edges, for the markers that have a space at their end
     words = read_words(text)
     handles = find_handles(text)
     said = _said(text, lower, words, handles)
+    stands = said * said  # Names, figures and verbs fill what passes as they fill what lasts.
     decision_type = decision_type_of(memory.metadata)
     shared = sum(1 for handle in sorted(handles)[:MOST_LOOKED_UP] if is_shared(handle))
     # A decision or a method says what to do by what it is.
@@ -111,10 +122,10 @@ def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: Fals
     return Analysis(
         language=words.language,
         semantic_density=_density(words.total, words.meaningful) * said,
-        entities=level(0.75 * len(_names(text, words.language, memory, handles))) * said,
-        actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * said,
-        factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * said,
-        cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)) * said,
+        entities=level(0.9 * min(len(_names(text, words.language, memory, handles)), MOST_NAMES)) * stands,
+        actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * stands,
+        factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * stands,
+        cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)) * stands,
         quality=min(words.meaningful / SURE_WORDS, 1.0),
         handles=handles,
         decision_type=decision_type,
@@ -140,13 +151,15 @@ def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> fl
     """How far a text stands by what it says, in (0, 1]: 1 for plain words, less for what asks, is vague,
     passes, chats or shouts."""
     left = ASKED_SHARE if text.rstrip().endswith(QUESTION_MARKS) else 1.0
+    if _LOGGED.match(text):
+        left *= LOGGED_SHARE
     if _SHOUT.search(text):
         left *= SHOUTED_SHARE
     if words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles:
         left *= SMALL_TALK_SHARE
     room = max(words.meaningful / MARK_WORDS, 1.0)
-    for table, share in WEAKENING:
-        left *= share ** min(count_markers(lower, words.language, table) / room, MOST_MARKS)
+    for table in WEAKENING:
+        left *= WEAKENED_SHARE ** min(count_markers(lower, words.language, table) / room, MOST_MARKS)
     return left
 
 
@@ -191,7 +204,7 @@ def _facts(text: str, lower: str, language: str, handles: frozenset[Handle]) -> 
     numbers = {number.strip(".,:/-") for number in _DIGITS.findall(text)}
     stated = min(count_markers(lower, language, STATE) + min(len(_DEFINITION.findall(text)), 2), 3)
     marks = count_markers(lower, language, LIMIT) + count_markers(lower, language, STAKE)
-    return len(named) + min(len(numbers), 4) + 0.5 * stated + MARK_SHARE * marks
+    return len(named) + min(len(numbers), MOST_FIGURES) + 0.5 * stated + MARK_SHARE * marks
 
 
 def _references(text: str, lower: str, language: str, memory: Memory, handles: frozenset[Handle]) -> float:

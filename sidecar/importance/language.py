@@ -14,7 +14,9 @@ from sidecar.importance.words import FUNCTION_WORDS, HAN_FUNCTION, THAI_FUNCTION
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import STOP_WORDS
 
-ENGLISH = "en"
+ENGLISH, ARABIC = "en", "ar"
+_ARABIC_PREFIXES = "(?:[وف]?(?:[بك]?ال|لل|[بلك])?)"
+"""And, so, by, as, for, the: written on to the word that follows, as endings are; so an Arabic marker begins a word."""
 _LINE_END = late(r"\s*\n\s*")
 _WORD = late(r"[^\W_]+(?:['’][^\W_]+)?")
 _BY_LANGUAGE = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
@@ -126,8 +128,11 @@ def _read(text: str) -> tuple[str, list[str]]:
 def _pattern(language: str, entries: str) -> re.Pattern[str]:
     # An entry's own space at its end counts, in languages whose words bear endings.
     choices = _LINE_END.sub("", entries).split("|")
+    if language == ARABIC:
+        whole = (rf"{each.strip()}(?!\w)" if each.endswith(" ") else each.strip() for each in choices)
+        return re.compile(rf"(?<!\w){_ARABIC_PREFIXES}({'|'.join(whole)})")
     if language in WITHOUT_EDGES:
-        return re.compile("|".join(re.escape(choice) for choice in choices))
+        return re.compile("|".join(choices))
     parts = [choice[:-1] + r"\w*" if choice.endswith("*") and choice[-2:-1] != "w" else choice for choice in choices]
     return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")
 

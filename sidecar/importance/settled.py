@@ -9,7 +9,7 @@ from sidecar.config import Settings
 from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
 from sidecar.store.meta import IMPORTANCE_OFF
 
-SCORER_VERSION = 3
+SCORER_VERSION = 4
 """Grows with any change of what a content scores: then the content parts that are stored are made anew."""
 
 

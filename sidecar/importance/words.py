@@ -2,7 +2,8 @@
 """The words by which a text shows what it is: function words, and markers of what it does, by language. Data only.
 
 In a language with spaces an entry matches as whole words, and one that ends in `*` as the beginning of a word; in the
-languages of WITHOUT_EDGES it matches wherever it stands, as their words bear endings or have no spaces around them.
+languages of WITHOUT_EDGES it matches wherever it stands, as their words bear endings or have no spaces around them; in Arabic it
+begins a word, and one that ends in a space is whole. Entries may be regular expressions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ FUNCTION_WORDS: Mapping[str, str] = {
     "fr": """le la les des du de et est un une en que qui dans pour sur pas ne au aux ce cette ces il elle nous vous ils
         elles se sa son ses par avec plus je tu mais ou où à leur leurs été sont être avoir a ont y""",
     "es": """el la los las de del y es un una en que para por con no se su sus al lo como más pero o este esta estos si
-        ya muy me mi tu te nos fue son ser está están ha han hay cuando""",
+        ya muy me mi tu te nos fue son ser está están ha han hay cuando a le les desde hasta entre sobre sin todo todos todas
+        solo ni porque donde qué antes e eso ese esa""",
     "pt": """o a os as de do da dos das e é um uma em no na que para por com não se seu sua ao como mais mas ou este esta
         isso já muito me meu minha você nos foi são ser está tem há quando""",
     "it": """il lo la i gli le di del della dei e è un una in che per con non si su al alla come più ma o questo questa ci
@@ -53,14 +55,18 @@ ACTION: Mapping[str, str] = {
         allergy|emergency|outage|data loss|breaking|workaround|fix is|fixed by|solution|solved by|root cause|plan to|
         plans to|going to|promised|agreed|policy|rule|convention|standard|forbidden|allowed|approved|rejected|
         decided|decision|chose|chosen|settled on|concluded|we will|we'll|will use|switched to|migrated|adopted|
-        deprecated|goal|lesson""",
+        deprecated|goal|lesson|
+        please|promise|promises|owe|owes|owed|kept|keep in mind|from now on|henceforth|first|must not|mandatory|obligatory|prohibited|responsible for|needed|supposed to|reserved for|entitled|accepts?""",
     "de": "muss|müssen|soll|sollen|sollte|immer|niemals|nie|vermeide*|nicht vergessen|aufgabe|frist|bis zum|entschieden|"
     "entscheidung|beschlossen|vereinbart|wichtig|dringend|achtung|allergisch|schritt|anleitung|stattdessen|regel|lösung|"
-    "ursache|plan*|verwende*|benutze*",
+    "ursache|plan*|verwende*|benutze*|"
+    r"bitte|brauch*|künftig|fortan|ab sofort|ab \w+ nur|zuerst|niemals|versprochen|zugesagt|verpflicht*|pflicht|verboten|erlaubt|zuständig|hinweis|warnung|merken",
     "fr": "doit|doivent|devons|devrait|il faut|toujours|jamais|éviter|évite*|ne pas|n'oublie*|tâche|échéance|avant le|"
-    "décidé*|décision|convenu|choisi*|urgent|attention|allergique|étape|comment|au lieu de|règle|solution|utilise*",
+    "décidé*|décision|convenu|choisi*|urgent|attention|allergique|étape|comment|au lieu de|règle|solution|utilise*|"
+    "veuillez|merci de|prière de|désormais|dorénavant|à partir de|d'abord|avant de|besoin de|promis|obligatoire*|interdit*|autorisé*|responsable de|attention|penser à|ne jamais",
     "es": "debe|deben|debemos|debería|hay que|tiene que|tenemos que|siempre|nunca|evita*|no olvid*|tarea|plazo|antes del|"
-    "decidi*|decisión|acordado|acordamos|elegi*|urgente|cuidado|alérgic*|paso|cómo|en lugar de|regla|solución|usar|usa",
+    "decidi*|decisión|acordado|acordamos|elegi*|urgente|cuidado|alérgic*|paso|cómo|en lugar de|regla|solución|usar|usa|"
+    "hay que|hace falta|por favor|en adelante|a partir de|primero|antes de|prometí|prometió|prometido|obligatori*|prohibid*|permitid*|responsable de|cuidado con|atención|recordar|se debe",
     "pt": "deve|devem|devemos|deveria|é preciso|tem que|temos que|sempre|nunca|evit*|não esque*|tarefa|prazo|antes do|"
     "decidi*|decisão|combinado|escolh*|urgente|cuidado|alérgic*|passo|como|em vez de|regra|solução|usar|use",
     "it": "deve|devono|dobbiamo|dovrebbe|bisogna|sempre|mai|evita*|non dimenticare|compito|scadenza|entro|deciso|decisione|"
@@ -78,22 +84,28 @@ ACTION: Mapping[str, str] = {
     "id": "harus|perlu|wajib|selalu|jangan|tidak boleh|hindari|tugas|tenggat|memutuskan|keputusan|memilih|penting|mendesak|"
     "alergi|langkah|cara|alih-alih|aturan|solusi|gunakan",
     "ru": "долж*|нужно|надо|необходимо|следует|всегда|никогда|избега*|не забуд*|задача|срок|дедлайн|реши*|решен*|выбра*|"
-    "договори*|срочно|важно|осторожно|аллерги*|шаг|как|вместо|правил*|использ*",
+    "договори*|срочно|важно|осторожно|аллерги*|шаг|как|вместо|правил*|использ*|"
+    "пожалуйста|отныне|впредь|сначала|сперва|прежде чем|обязан*|обязательн*|запрещ*|разреш*|обещал*|обещан*|отвечает за|осторожн*|внимание|помнить|требует*",
     "uk": "повин*|потрібно|треба|необхідно|слід|завжди|ніколи|уника*|не забуд*|завдання|термін|виріши*|рішення|обра*|"
     "домови*|терміново|важливо|обережно|алергі*|крок|замість|правил*|використ*",
     "el": "πρέπει|χρειάζεται|πάντα|ποτέ|αποφ*|μην|εργασία|προθεσμία|επιλέξα*|επείγον|προσοχή|αλλεργ*|βήμα|πώς|αντί|κανόνα*|λύση",
     "ar": "يجب|ينبغي|لا بد|دائما|دائمًا|أبدا|أبدًا|تجنب|لا تنس|مهمة|موعد|قبل يوم|قرر|قرار|اتفق|اخترنا|عاجل|احذر|حساسية|خطوة|"
-    "كيف|بدلا من|بدلاً من|قاعدة|الحل|استخدم",
+    "كيف|بدلا من|بدلاً من|قاعدة|الحل|استخدم|"
+    "الرجاء|يرجى|من فضلك|من الآن فصاعدا|ابتداء من|أولا|قبل أن|يلزم|لازم|إلزامي|ممنوع|محظور|مسموح|وعد|تعهد|مسؤول عن|انتبه|تذكر|مطلوب",
     "fa": "باید|همیشه|هرگز|نباید|وظیفه|مهلت|تصمیم|انتخاب|فوری|مراقب|حساسیت|مرحله|چگونه|به جای|قانون|راه حل|استفاده",
     "he": "חייב|צריך|תמיד|אף פעם|לעולם לא|אסור|משימה|מועד|החלטה|החלטנו|בחרנו|דחוף|זהירות|אלרגי|שלב|איך|במקום|כלל|פתרון|להשתמש",
     "hi": "चाहिए|ज़रूरी|जरूरी|हमेशा|कभी नहीं|मत|कार्य|समय सीमा|फैसला|निर्णय|चुना|तुरंत|सावधान|एलर्जी|कदम|कैसे|के बजाय|नियम|समाधान",
     "ko": "해야|하세요|하십시오|마세요|말 것|말것|금지|필수|반드시|항상|절대|꼭|할 일|마감|까지|결정|선택|합의|하기로|긴급|주의|중요|알레르기|"
-    "단계|방법|대신|규칙|해결|원인|사용",
+    "단계|방법|대신|규칙|해결|원인|사용|"
+    "주세요|앞으로|부터는|먼저|우선|의무|금지|허용|약속|담당|조심|유의|기억|말아|하지 않|있어야|필요",
     "ja": "しなければ|するべき|すべき|必要|必ず|常に|いつも|絶対|しないで|禁止|してください|タスク|締め切り|締切|期限|までに|決定|決め|選択|"
-    "選ん|合意|緊急|注意|重要|アレルギー|手順|方法|代わりに|ルール|解決|原因|使用|使う",
+    "選ん|合意|緊急|注意|重要|アレルギー|手順|方法|代わりに|ルール|解決|原因|使用|使う|"
+    "今後|これからは|まず|義務|許可|約束|担当|気をつけ|覚えて|ないと|してから|て下さい|てはいけ|ようにする|不可欠",
     "zh": "必须|必須|应该|應該|需要|务必|務必|总是|總是|从不|永远不|不要|禁止|请|請|任务|任務|截止|期限|之前|决定|決定|选择|選擇|采用|"
-    "採用|同意|紧急|緊急|注意|重要|过敏|過敏|步骤|步驟|方法|而不是|代替|规则|規則|解决|解決|原因|使用",
-    "th": "ต้อง|ควร|จำเป็น|เสมอ|ห้าม|อย่า|งาน|กำหนดส่ง|ก่อนวันที่|ตัดสินใจ|เลือก|ตกลง|ด่วน|ระวัง|สำคัญ|แพ้|ขั้นตอน|วิธี|แทน|กฎ|แก้|ใช้",
+    "採用|同意|紧急|緊急|注意|重要|过敏|過敏|步骤|步驟|方法|而不是|代替|规则|規則|解决|解決|原因|使用|"
+    "今后|往后|首先|先行|义务|允许|承诺|答应|负责|当心|小心|记住|记得|须|得先|不得|不准",
+    "th": "ต้อง|ควร|จำเป็น|เสมอ|ห้าม|อย่า|งาน|กำหนดส่ง|ก่อนวันที่|ตัดสินใจ|เลือก|ตกลง|ด่วน|ระวัง|สำคัญ|แพ้|ขั้นตอน|วิธี|แทน|กฎ|แก้|ใช้|"
+    "กรุณา|โปรด|ต่อไปนี้|นับจากนี้|ก่อนอื่น|จำเป็นต้อง|บังคับ|อนุญาต|สัญญาว่า|รับปาก|รับผิดชอบ|ระวัง|จำไว้|อย่าลืม",
 }
 """Instructions, decisions, tasks, and what is at stake."""
 
@@ -106,7 +118,9 @@ IMPERATIVES = frozenset(
     rebuild record reduce regenerate reject release reload remember remove rename renew replace reply report request reset
     resolve restart restore retry return revert review revoke roll rotate run save scale schedule score send set share ship
     show sign skip sort split start stop store submit switch tag take tell test transcribe treat trim turn update upgrade
-    upload use validate verify wait warn wipe write""".split()
+    upload use validate verify wait warn wipe write label bring mark reboot mind speak sit wash dry wear pack sign press quote
+    squash join put promote confirm plan hide seal boil bake water greet expect learn stick stay respect rinse unplug
+    plug""".split()
 )
 """English verbs that tell what to do where a sentence begins with one."""
 
@@ -215,19 +229,28 @@ DECISION: Mapping[str, str] = {
 }
 STATE: Mapping[str, str] = {
     "en": "is|are|was|were|has|have|means|equals|uses|lives|works|named|called|born|costs|runs|contains|supports|located|"
-    "consists|defaults|listens|stores|returns|version|port|address|phone|birthday|owns",
-    "de": "ist|sind|war|hat|heißt|bedeutet|nutzt|wohnt|arbeitet|kostet|läuft|enthält",
-    "fr": "est|sont|était|a|signifie|utilise|habite|travaille|coûte|contient|s'appelle",
-    "es": "es|son|era|tiene|significa|usa|vive|trabaja|cuesta|contiene|se llama",
+    "consists|defaults|listens|stores|returns|version|port|address|phone|birthday|owns|"
+    "am|lives|live|keeps?|kept|hangs?|sits|stands?|sleeps|treats|accepts|stored|belongs?|needs?|takes?|begins?|ends?|closes|opens|close|costs|leads|run|speaks|birthday|anniversary|cannot|works as|holds",
+    "de": "ist|sind|war|hat|heißt|bedeutet|nutzt|wohnt|arbeitet|kostet|läuft|enthält|"
+    "steht|liegt|hängt|gehört|leitet|leite|heiße|führe|beginnt|beginnen|endet|schließt|öffnet|kennt|braucht|spricht|geburtstag|bin",
+    "fr": "est|sont|était|a|signifie|utilise|habite|travaille|coûte|contient|s'appelle|"
+    "sont|est|suis|dirige|tient|m'appelle|commence*|finit|ferme*|ouvre*|appartient|se trouve|parle*|anniversaire|conduit|garde*",
+    "es": "es|son|era|tiene|significa|usa|vive|trabaja|cuesta|contiene|se llama|"
+    "soy|dirijo|llevo|me llamo|empieza*|termina*|cierra*|abre*|pertenece|está en|guarda*|habla*|cumpleaños|se pide*|se pagan?",
     "pt": "é|são|era|tem|significa|usa|mora|trabalha|custa|contém|se chama",
     "it": "è|sono|era|ha|significa|usa|vive|lavora|costa|contiene|si chiama",
     "nl": "is|zijn|was|heeft|betekent|gebruikt|woont|werkt|kost|bevat|heet",
-    "ar": "هو|هي|كان|لديه|يعني|يعمل|يعيش|يستخدم|اسمه|عنوان",
-    "ru": "это|был*|имеет|означает|живёт|живет|работает|стоит|содержит|зовут|использует",
-    "ko": "이다|입니다|예요|이에요|있다|있습니다|산다|삽니다|근무|사용",
-    "ja": "です|である|だ。|います|あります|住んで|働い|使って",
-    "zh": "是|为|為|有|住在|工作|使用|叫|等于",
-    "th": "คือ|เป็น|มี|อาศัย|ทำงาน|ชื่อ",
+    "ar": "هو|هي|كان|لديه|يعني|يعمل|يعيش|يستخدم|اسمه|عنوان|"
+    "اسمي|أنا |أدير|يقع|محفوظ|موجود|يبدأ|ينتهي|يغلق|يفتح|يملك|يتكلم|عيد ميلاد|يوقع|يدفع|تمر ",
+    "ru": "это|был*|имеет|означает|живёт|живет|работает|стоит|содержит|зовут|использует|"
+    "находится|хранит*|называет*|лежит|стоит|принадлежит|начинает*|заканчивает*|закрыт*|открыт*|говорит|день рождения|веду|работаю|действует|подписыва*|проход*",
+    "ko": "이다|입니다|예요|이에요|있다|있습니다|산다|삽니다|근무|사용|"
+    "보관|이름은|운영|위치|시작|끝난|닫는|열린|연다|소유|말한다|생일|입니다|낸다|진행한다|서명",
+    "ja": "です|である|だ。|います|あります|住んで|働い|使って|"
+    "保管|名前は|営ん|所在|始ま|終わ|閉ま|開く|開か|所有|話す|誕生日|払い|行う|持ち|できる",
+    "zh": "是|为|為|有|住在|工作|使用|叫|等于|"
+    "保管|存放|放在|我叫|名字|开店|位于|开始|结束|关门|开门|属于|会说|生日|交|签字|走",
+    "th": "คือ|เป็น|มี|อาศัย|ทำงาน|ชื่อ|อยู่ที่|เก็บ|ชื่อ|เปิดร้าน|ตั้งอยู่|เริ่ม|สิ้นสุด|ปิด|เปิด|ของ|พูด|วันเกิด|เซ็น|จ่าย|ผ่าน",
     "hi": "है|हैं|था|रहता|रहती|काम",
 }
 LINK: Mapping[str, str] = {
@@ -245,39 +268,56 @@ LINK: Mapping[str, str] = {
 }
 SMALL_TALK: Mapping[str, str] = {
     "en": "thanks|thank you|hello|hi|hey|good morning|good night|bye|lol|haha|ok|okay|sounds good|no problem|you're welcome|"
-    "great|awesome|cool|nice|sure|yeah|yep|wow|absolutely|glad|take care|talk soon|see you|good luck|congrats|got it|understood|will do|no worries|perfect|good point|makes sense|cheers",
-    "de": "danke|hallo|guten morgen|tschüss|ok|klingt gut|kein problem|gern geschehen|super|klar|genau",
-    "fr": "merci|bonjour|salut|au revoir|ok|d'accord|pas de problème|super|génial",
-    "es": "gracias|hola|buenos días|adiós|vale|ok|de nada|genial|claro",
+    "great|awesome|cool|nice|sure|yeah|yep|wow|absolutely|glad|take care|talk soon|see you|good luck|congrats|got it|understood|will do|no worries|perfect|good point|makes sense|cheers|"
+    "good afternoon|good evening|hope you|how are you|welcome|best regards|kind regards|all the best|have a nice|have a great",
+    "de": "danke|hallo|guten morgen|tschüss|ok|klingt gut|kein problem|gern geschehen|super|klar|genau|"
+    "guten tag|guten abend|schönen tag|liebe grüße|viele grüße|wie geht|willkommen|alles gute|bis bald",
+    "fr": "merci|bonjour|salut|au revoir|ok|d'accord|pas de problème|super|génial|"
+    "bonsoir|bonne journée|j'espère que|comment allez|comment ça va|bienvenue|à bientôt|bien à vous|cordialement",
+    "es": "gracias|hola|buenos días|adiós|vale|ok|de nada|genial|claro|"
+    "buenas tardes|buenas noches|buen día|espero que|cómo está|qué tal|bienvenid*|un saludo|saludos|hasta pronto",
     "pt": "obrigad*|olá|oi|bom dia|tchau|ok|de nada|legal|claro",
     "it": "grazie|ciao|buongiorno|arrivederci|ok|va bene|prego|fantastico|certo",
     "nl": "bedankt|hallo|goedemorgen|doei|ok|graag gedaan|leuk|prima",
-    "ru": "спасибо|привет|здравствуйте|пока|ок|хорошо|ладно|отлично|конечно",
-    "ar": "شكرا|مرحبا|السلام عليكم|مع السلامة|حسنا|عفوا|رائع",
-    "ko": "감사|고마워|안녕|ㅋㅋ|ㅎㅎ|네네|알겠|좋아요|수고",
-    "ja": "ありがとう|こんにちは|おはよう|さようなら|了解|笑|いいね|お疲れ",
-    "zh": "谢谢|謝謝|你好|早上好|再见|再見|好的|哈哈|不客气|嗯",
-    "th": "ขอบคุณ|สวัสดี|ลาก่อน|โอเค|555|ยินดี",
+    "ru": "спасибо|привет|здравствуйте|пока|ок|хорошо|ладно|отлично|конечно|"
+    "доброе утро|добрый день|добрый вечер|надеюсь|как дела|хорошего дня|удачи|до свидания|всего доброго",
+    "ar": "شكرا|مرحبا|السلام عليكم|مع السلامة|حسنا|عفوا|رائع|"
+    "صباح الخير|مساء الخير|أتمنى لكم|كيف حالك|أهلا|إلى اللقاء|مع أطيب|يوما سعيدا",
+    "ko": "감사|고마워|안녕|ㅋㅋ|ㅎㅎ|네네|알겠|좋아요|수고|좋은 아침|반갑|잘 지내|좋은 하루|환영|안녕히|행운",
+    "ja": "ありがとう|こんにちは|おはよう|さようなら|了解|笑|いいね|お疲れ|"
+    "こんばんは|お元気|よろしくお願い|ようこそ|おやすみ|ごきげん",
+    "zh": "谢谢|謝謝|你好|早上好|再见|再見|好的|哈哈|不客气|嗯|下午好|晚上好|您好|最近好吗|祝您|祝一切|欢迎|晚安|感谢",
+    "th": "ขอบคุณ|สวัสดี|ลาก่อน|โอเค|555|ยินดี|อรุณสวัสดิ์|ขอให้|สบายดี|ยินดีต้อนรับ|โชคดี|ราตรีสวัสดิ์",
     "hi": "धन्यवाद|नमस्ते|ठीक है|शुक्रिया",
 }
 HEDGE: Mapping[str, str] = {
     "en": r"maybe|perhaps|might|not sure|i guess|i think|probably|possibly|seems?|unclear|tbd|some (?:sort|kind) of|some|somebody|someone|"
-    r"something|somehow|somewhere|a bit|a little|sort of|kind of|quite|rather|fairly|slightly|pretty|decent|sometimes|tends? to|often|"
+    r"something|somehow|somewhere|a bit|a little|sort of|kind of|quite|(?<!would )(?<!'d )rather(?! than)|fairly|slightly|pretty|decent|sometimes|tends? to|often|"
     r"usually|more or less|a lot|a few|apparently|supposedly|generally|in general|and so on|whatever|stuff|things?|good time|"
-    r"impression|depending|what else|annoying|normal",
+    r"impression|depending|what else|annoying|normal|"
+    r"sensible|reasonable|silly|appropriate\w*|suitable|adequate\w*|as needed|somewhat|in good time|in principle|one would|could be|would be nice|what if|suppose|rumou?rs?|heard from|someone said",
     "de": "vielleicht|möglicherweise|nicht sicher|wahrscheinlich|irgend*|ein bisschen|etwas|manchmal|meistens|oft|offenbar|anscheinend|"
-    "wohl|mal|ungefähr|ziemlich|eher|mehr oder weniger|ein paar|mehrere|sachen|und so weiter|eigentlich|im großen und ganzen",
+    "wohl|mal|ungefähr|ziemlich|eher|mehr oder weniger|ein paar|mehrere|sachen|und so weiter|eigentlich|im großen und ganzen|"
+    "vernünftig*|angemessen*|sinnvoll*|passend*|bei bedarf|grundsätzlich|man müsste|man könnte|was wäre|angeblich|es heißt|vermutlich|eventuell|könnte*|hätte*",
     "fr": "peut-être|pas sûr|probablement|un peu|parfois|souvent|en général|plutôt|assez|quelque chose|quelqu'un|quelques|une sorte de|"
-    "apparemment|il paraît|semble|plus ou moins|des choses|trucs?|et ainsi de suite|normalement",
+    "apparemment|il paraît|semble|plus ou moins|des choses|trucs?|et ainsi de suite|normalement|"
+    "raisonnable*|convenable*|approprié*|si besoin|en principe|on pourrait|faudrait|et si|on dit que|rumeur*|soi-disant|devrait peut|pourrait|éventuellement",
     "es": "quizás?|tal vez|no estoy seguro|probablemente|un poco|a veces|a menudo|en general|bastante|más o menos|algo|alguien|algún|"
-    "alguna|algunos|unos|una especie de|al parecer|parece|según comentan|cosas|depende|lo normal|y así",
+    "alguna|algunos|unos|una especie de|al parecer|parece|según comentan|cosas|depende|lo normal|y así|"
+    "razonable*|adecuad*|sensat*|si hace falta|en principio|habría que|se podría|podría|y si|se dice|dicen que|rumor*|supuestamente|a lo mejor|creo que|igual",
     "ru": "может быть|возможно|не уверен|вероятно|немного|иногда|часто|обычно|в целом|довольно|как-то|что-то|кто-то|какой-то|какая-то|"
-    "вроде|похоже|более или менее|вещи|и так далее|наверное",
-    "ar": "ربما|لست متأكدا|على الأرجح|قليلا|أحيانا|غالبا|عموما|نوعا ما|شيء ما|شخص ما|بعض|يبدو|أشياء|وما إلى ذلك|إلى حد ما|عادة",
-    "ko": "아마|혹시|모르겠|일단|조금|좀 |가끔|자주|대체로|보통|꽤 |어느 정도|뭔가|누군가|어떤|것 같|듯하|듯 |대충|여러 가지|등등|편이",
+    "вроде|похоже|более или менее|вещи|и так далее|наверное|"
+    "разумн*|подходящ*|по мере необходимости|в принципе|можно было бы|а что если|кажется|вроде бы|говорят|якобы|по слухам|где-то|кто-то|видимо|наверно",
+    "ar": "ربما|لست متأكدا|على الأرجح|قليلا|أحيانا|غالبا|عموما|نوعا ما|شيء ما|شخص ما|بعض|يبدو|أشياء|وما إلى ذلك|إلى حد ما|عادة|"
+    "معقول|مناسب|عند الحاجة|من حيث المبدأ|من الممكن|ماذا لو|يقال|سمعت أن|إشاعة|قد يكون|لعل|أظن|أعتقد",
+    "ko": "아마|혹시|모르겠|일단|조금|좀 |가끔|자주|대체로|보통|꽤 |어느 정도|뭔가|누군가|어떤|것 같|듯하|듯 |대충|여러 가지|등등|편이|"
+    "적당|적절|합리적|필요하면|원칙적으로|만약에|어떨까|다고 들|다고 하던|던데|소문|쯤|글쎄",
     "ja": "たぶん|多分|かもしれ|わからない|少し|時々|たまに|だいたい|大体|なんとなく|何か|誰か|ある程度|らしい|ようだ|みたい|いろいろ|など|"
-    "なんか|普通|それなり",
-    "zh": "也许|也許|可能|不确定|不確定|大概|有点|有點|有时|有時|经常|經常|一般|比较|比較|差不多|某些|某个|有人|好像|似乎|听说|聽說|什么的|等等|东西|随便|各种",
-    "th": "อาจ|ไม่แน่ใจ|น่าจะ|บ้าง|นิดหน่อย|บางครั้ง|บางคน|บ่อย|โดยทั่วไป|ค่อนข้าง|ประมาณ|คล้าย|อะไรสักอย่าง|ใครสักคน|ดูเหมือน|หลายอย่าง|เรื่อย ๆ",
+    "なんか|普通|それなり|"
+    "適当|適切|ほどほど|必要に応じ|もしか|どうだろう|だろう|そうだ|とか|気がする|噂|聞いた話|くらい|でしょう",
+    "zh": "也许|也許|可能|不确定|不確定|大概|有点|有點|有时|有時|经常|經常|一般|比较|比較|差不多|某些|某个|有人|好像|似乎|听说|聽說|什么的|等等|东西|随便|各种|"
+    "合理|适当|适合|酌情|原则上|说不定|吧|听人说|的样子|不太清楚|据说|传言|估计|大约|应该是|可能会",
+    "th": "อาจ|ไม่แน่ใจ|น่าจะ|บ้าง|นิดหน่อย|บางครั้ง|บางคน|บ่อย|โดยทั่วไป|ค่อนข้าง|ประมาณ|คล้าย|อะไรสักอย่าง|ใครสักคน|ดูเหมือน|หลายอย่าง|เรื่อย ๆ|"
+    "สมควร|เหมาะสม|ตามสมควร|โดยหลักการ|สมมติ|ได้ยินมาว่า|เขาว่า|มั้ง|คงจะ|คง|ลือ|ราว ๆ",
 }
 """What leaves open what is said: doubt, and words that stand for something without naming it."""
