@@ -46,11 +46,11 @@ MARK_WORDS = 10.0
 MOST_MARKS = 3.0
 SHOUTED_SHARE = 0.5
 """What is left of a part of a text that shouts."""
+MANY_FIGURES = 4
+READINGS_SHARE = 0.7
+"""What is left of a part of so many figures beside which no rule, no limit and nothing at stake stands."""
 LOGGED_SHARE = 0.4
 """What is left of a part of a line of a log."""
-MOST_FIGURES = 2
-MOST_NAMES = 2
-"""How many count: more of them make a list or a story, not more worth."""
 MARK_SHARE = 0.5
 """What a limit or a stake counts beside an instruction or a figure."""
 GERMAN = "de"
@@ -83,6 +83,7 @@ _ENTITY_ENDINGS = late(
 )
 _LOGGED = late(r"\s*[\[(]?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?)\b[:\] ])")
 _DIGITS = late(r"\d[\d.,:/-]*")
+_FIGURE = late(r"\d[\d.,:/ -]*")  # a telephone number is one
 _COMMAND = late(r"`[^`\n]{2,}`|^\s*[$>] \S", re.MULTILINE)
 _SENTENCE = late(
     r"(?:^|[.!;:,\n]\s*|\b(?:then|and|or|please|first|always)\s+|\d[.)]\s+|[-*•]\s+)(?:[Pp]lease\s+)?([A-Za-z']+)"
@@ -122,7 +123,7 @@ def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: Fals
     return Analysis(
         language=words.language,
         semantic_density=_density(words.total, words.meaningful) * said,
-        entities=level(0.9 * min(len(_names(text, words.language, memory, handles)), MOST_NAMES)) * stands,
+        entities=level(0.75 * len(_names(text, words.language, memory, handles))) * stands,
         actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * stands,
         factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * stands,
         cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)) * stands,
@@ -157,6 +158,10 @@ def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> fl
         left *= SHOUTED_SHARE
     if words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles:
         left *= SMALL_TALK_SHARE
+    if len(_FIGURE.findall(text)) >= MANY_FIGURES and not any(
+        count_markers(lower, words.language, table) for table in (LIMIT, STAKE, ACTION, PREFERENCE)
+    ):
+        left *= READINGS_SHARE
     room = max(words.meaningful / MARK_WORDS, 1.0)
     for table in WEAKENING:
         left *= WEAKENED_SHARE ** min(count_markers(lower, words.language, table) / room, MOST_MARKS)
@@ -204,7 +209,7 @@ def _facts(text: str, lower: str, language: str, handles: frozenset[Handle]) -> 
     numbers = {number.strip(".,:/-") for number in _DIGITS.findall(text)}
     stated = min(count_markers(lower, language, STATE) + min(len(_DEFINITION.findall(text)), 2), 3)
     marks = count_markers(lower, language, LIMIT) + count_markers(lower, language, STAKE)
-    return len(named) + min(len(numbers), MOST_FIGURES) + 0.5 * stated + MARK_SHARE * marks
+    return len(named) + min(len(numbers), 4) + 0.5 * stated + MARK_SHARE * marks
 
 
 def _references(text: str, lower: str, language: str, memory: Memory, handles: frozenset[Handle]) -> float:

@@ -77,65 +77,75 @@ PASSING: Mapping[str, str] = {
     r"this afternoon|this evening|still (?:\w+ing|not|no|in|on|at|down|open|red|broken)|waiting|i'm \w+ing|is \w+ing|are \w+ing|temporary|temporarily|tmp|temp|wip|trying|"
     r"tried|ran out of time|will see|until i|in a minute|yesterday|again|(?<!be )discuss\w*|considered|considering|thinking about|brainstorm\w*|"
     r"wonder\w*|undecided|open question|"
-    r"(?<!from )now(?! on)|in progress|remaining|\d+ ?\w* left|eta|elapsed|in transit|\d+ (?:of|out of) \d+|currently|soon|later(?=[.,;]| today)|for a while|another day|some day|one day",
+    r"now(?= (?:i|i'm|we|we're|waiting|looking)\b)|now(?=[.;!])|in progress|remaining|\d+ ?\w* left|eta|elapsed|in transit|\d+ (?:of|out of) \d+|currently|soon|later(?=[.,;]| today)|for a while|another day|some day|one day|"
+    "no (?:verdict|idea|result|errors|luck)|inconclusive|nothing (?:found|new|to report|conclusive)|to be continued|unresolved|(?:looks?|works?) fine|all (?:good|fine)|as usual|uneventful",
     "de": "gerade|jetzt|momentan|im moment|derzeit|aktuell|zurzeit|noch im|noch am|vorläufig|heute|gestern|vorhin|eben|gleich|"
     "warte|wartet|sitze|bin dabei|versuche|kurz|überleg*|diskutier*|unentschieden|"
-    r"\d+ von \d+|in arbeit|unterwegs|läuft noch|verbleib*|restliche*|lädt|noch etwa|noch ca|nachher|später|demnächst|morgen weiter|irgendwann|ich \w+e (?:gerade|jetzt)",
+    r"\d+ von \d+|in arbeit|unterwegs|läuft noch|verbleib*|restliche*|lädt|noch etwa|noch ca|nachher|später|demnächst|morgen weiter|irgendwann|ich \w+e (?:gerade|jetzt)|"
+    "ohne ergebnis|ergebnislos|keine ahnung|nichts gefunden|ungeklärt|ohne auffälligkeiten|alles gut|alles in ordnung|wie immer|nichts neues|bisher keine",
     "fr": "en ce moment|maintenant|actuellement|pour l'instant|pour le moment|aujourd'hui|hier|ce matin|ce soir|en train de|"
     "attend*|encore en|provisoire*|discut*|réfléchi*|hésit*|"
-    r"\d+ sur \d[\d ]*|en cours|en transit|en route|restant*|encore \d+|charge*|chargement|voilà|tout à l'heure|plus tard|bientôt|un jour ou l'autre|on verra|je \w+e ici",
+    r"\d+ sur \d[\d ]*|en cours|en transit|en route|restant*|encore \d+|charge*|chargement|voilà|tout à l'heure|plus tard|bientôt|un jour ou l'autre|on verra|je \w+e ici|"
+    "sans résultat|sans conclusion|aucune idée|rien de clair|rien trouvé|rien à signaler|tout va bien|comme d'habitude|rien de nouveau",
     "es": "ahora|ahora mismo|en este momento|de momento|por ahora|actualmente|hoy|ayer|esta mañana|esta tarde|esta noche|"
     "estoy|está \\w+ndo|sigo|sigue|esperando|todavía|un rato|discut*|pensando|considerando|sin decidir|"
-    r"\d+ de \d[\d.]*|en curso|en tránsito|en camino|quedan|queda|restantes?|cargando|copiando|\w+(?:ando|iendo) ahora|anoche|luego|más tarde|pronto|algún día|ya veremos",
+    r"\d+ de \d[\d.]*|en curso|en tránsito|en camino|quedan|queda|restantes?|cargando|copiando|\w+(?:ando|iendo) ahora|anoche|luego|más tarde|pronto|algún día|ya veremos|"
+    "sin resultado|sin conclusión|ni idea|nada claro|sin novedad*|todo bien|como siempre|sin errores|nada nuevo",
     "ru": "сейчас|прямо сейчас|в данный момент|пока|пока что|сегодня|вчера|утром|вечером|жду|ждём|ещё|временно|пытаюсь|обсужда*|обсудил*|думаем|думает|раздумыва*|"
-    r"\d+ из \d+|в процессе|выполняется|загруж*|в пути|осталось|идёт|теперь смотр*|позже|потом|скоро|когда-нибудь|опять|снова|посмотрим",
+    r"\d+ из \d+|в процессе|выполняется|загруж*|в пути|осталось|идёт|теперь смотр*|позже|потом|скоро|когда-нибудь|опять|снова|посмотрим|"
+    "без результат*|безрезультатно|ничего не нашл*|непонятно|неясно|всё в порядке|все в порядке|как обычно|ничего нового|без ошибок",
     "ar": "الآن|حاليا|حاليًا|في هذه اللحظة|اليوم|أمس|البارحة|هذا الصباح|الليلة|أنتظر|ننتظر|ما زال|مؤقت|ناقش|نناقش|نفكر|يفكر|لم نقرر|"
-    "جاري|جار |قيد |تقدم|باقي|متبق|في الطريق|لاحقا|قريبا|يوما ما|بعد قليل|تم نسخ|تم تحميل|سنرى",
+    "جاري|جار |قيد |تقدم|باقي|متبق|في الطريق|لاحقا|قريبا|يوما ما|بعد قليل|تم نسخ|تم تحميل|سنرى|"
+    "دون نتيجة|بلا نتيجة|لم نجد شيئا|غير واضح|على ما يرام|كالعادة|لا جديد|كل شيء جيد",
     "ko": "지금|현재|방금|오늘|어제|오늘 아침|오늘 저녁|당분간|임시|기다리|대기 중|하는 중|고 있는 중|중이다|중입니다|아직|잠깐|잠시|논의|고민|검토 중|생각 중|"
-    "진행 중|진행률|진행,|남음|남았|이동 중|처리 중|로딩|운송 중|나중에|곧 |다음에|언젠가|두고 보",
+    "진행 중|진행률|진행,|남음|남았|이동 중|처리 중|로딩|운송 중|나중에|곧 |다음에|언젠가|두고 보|"
+    "소득이 없|소득 없|성과 없|결론 없|못 찾았|찾지 못했|이상 없|문제없|문제 없|평소처럼|순조롭",
     "ja": "今は|今、|今ちょうど|今のところ|いま、|現在|ただいま|さっき|先ほど|今日|本日|昨日|今朝|今夜|とりあえず|一時的|待っ|待ち|ているところ|中です|まだ|ちょうど|ちょっと|検討|議論|考え中|相談|未定|"
-    "進捗|残り|進行中|処理中|読み込み|輸送中|移動中|途中|後で|あとで|また今度|いつか|そのうち|様子見",
+    "進捗|残り|進行中|処理中|読み込み|輸送中|移動中|途中|後で|あとで|また今度|いつか|そのうち|様子見|"
+    "成果なし|結論なし|手がかりなし|見つからなかった|問題なし|異常なし|いつも通り|順調",
     "zh": "现在|現在|目前|此刻|正在|刚才|剛才|刚刚|剛剛|今天|昨天|今早|今晚|暂时|暫時|等着|等待|还在|還在|先这样|一会儿|这会儿|讨论|討論|考虑|考慮|商量|还没定|未定|"
-    "进度|進度|剩余|剩餘|进行中|加载中|处理中|运输中|途中|路上|稍后|以后再|改天|回头|再说|有空|已复制|已下载|已上传",
+    "进度|進度|剩余|剩餘|进行中|加载中|处理中|运输中|途中|路上|稍后|以后再|改天|回头|再说|有空|已复制|已下载|已上传|"
+    "没结论|没有结论|没什么收获|没收获|没找到|无果|一切正常|无异常|没问题|照常|顺利",
     "th": "ตอนนี้|ขณะนี้|กำลัง|เมื่อกี้|เมื่อสักครู่|วันนี้|เมื่อวาน|เช้านี้|คืนนี้|ชั่วคราว|รออยู่|รอดู|รอก่อน|สักพัก|เดี๋ยว|ยังไม่|เพิ่ง|คุยกัน|พิจารณา|คิดอยู่|"
-    "คืบหน้า|เหลืออีก|เหลือประมาณ|ระหว่างทาง|โหลด|ไว้ค่อย|ทีหลัง|วันหลัง|เร็ว ๆ นี้|สักวัน|ค่อยว่ากัน",
+    "คืบหน้า|เหลืออีก|เหลือประมาณ|ระหว่างทาง|โหลด|ไว้ค่อย|ทีหลัง|วันหลัง|เร็ว ๆ นี้|สักวัน|ค่อยว่ากัน|"
+    "ไม่พบอะไร|ไม่ได้ผล|ยังหาไม่เจอ|ไม่คืบหน้า|ไม่มีข้อสรุป|ปกติดี|ไม่มีปัญหา|เรียบร้อยดี|ตามปกติ|ราบรื่น",
 }
 """What holds now and will not tomorrow: states, work in hand, attempts that are going on."""
 
 CHATTER: Mapping[str, str] = {
     "en": r"mentioned|recounted|anecdote|story|stories|chat|chatted|joked?|jokes|laugh\w*|enjoy\w*|lovely|gorgeous|pleasant|funny|nice|"
-    r"weather|coffee|weekend|good time|great time|wished|hoped|hopes|thanked|chit|overall|fun|fond|cheerful|friendly|remembers|"
+    r"weather|coffee|(?:nice|great|good|lovely|your|my|everyone's) weekend|good time|great time|wished|hoped|hopes|thanked|chit|overall|fun|fond|cheerful|friendly|remembers|"
     r"angry|furious|fed up|worst|awful|tired|sigh\w*|feels|felt|happy|sad|surprising|cute|rainy|sunny|"
     r"lunch|dinner|breakfast|brunch|pizzas?|cakes?|cookies|biscuits|doughnuts|snacks?|sandwich\w*|beers?|wine|tea|barbecue|picnic|party|parties|movie|football|match|concert|happy to help|let me know|feel free|as an assistant|sorry|apolog\w*|helpful|ugh|mad|crazy|hate this|annoyed|bored|boring|excited|delighted|pleased|smil\w*|emoji|selfie|photos?|video|gossip\w*|holidays?|vacation",
-    "de": "erzähl*|anekdote|geschichte|geplaudert|lacht*|gelacht|witz*|nett*|schön*|lustig*|wetter|kaffee|kuchen|wochenende|"
+    "de": "erzähl*|anekdote|geschichte|geplaudert|lacht*|gelacht|witz*|nett*|schön*|lustig*|wetter|kaffee|kuchen|schönes wochenende|"
     "feierabend|gewünscht|bedankt|gefreut|freut|freude|genoss*|wütend|genervt|müde|traurig|glücklich|fühlt*|seufz*|"
     "mittagessen|abendessen|frühstück*|pizza|kekse|bier|wein|tee|grillen|party|feier*|film|fußball|spiel|konzert|gern geholfen|entschuldig*|tut mir leid|genervt|gelangweilt|langweilig|begeistert|lächel*|foto*|video|urlaub|tratsch*",
-    "fr": "racont*|anecdote|histoire|bavard*|rire|rit|ri|blague*|joli*|agréable*|drôle*|météo|beau temps|café|week-end|souhait*|"
+    "fr": "racont*|anecdote|histoire|bavard*|rire|rit|ri|blague*|joli*|agréable*|drôle*|météo|beau temps|café|bon week-end|souhait*|"
     "remerci*|espér*|content*|fâché*|marre|fatigué*|triste*|heureu*|"
     "déjeuner|dîner|petit-déjeuner|pizza*|gâteau*|biscuits|croissants|bière|vin|thé|pique-nique|fête|film|foot|match|concert|désolé*|navré*|excus*|ravi*|ennuyé*|ennuyeu*|sourire|sourit|photo*|vidéo|vacances|potins",
-    "es": "cont[óa]|cuenta que|anécdota|historia|charl*|ri[óe]|reír*|broma*|bonit*|agradable*|divertid*|simpátic*|clima|café|fin de semana|"
+    "es": "cont[óa]|cuenta que|anécdota|historia|charl*|ri[óe]|reír*|broma*|bonit*|agradable*|divertid*|simpátic*|clima|café|buen fin de semana|"
     "dese[óa]*|agradeci*|encantad*|enfadad*|harto|harta|cansad*|triste*|feliz|contento|contenta|comentan|"
     "almuerzo|almorzar|comida|cena|cenar|desayun*|pizzas?|tarta|pastel|galletas|bocadillo*|cerveza*|vino|té|picnic|fiesta|película|fútbol|partido|concierto|perdón|disculp*|lo siento|aburrid*|emocionad*|sonri*|foto*|vídeo|vacaciones|cotille*",
-    "ru": "рассказ*|анекдот*|истори*|болта*|смея*|шутк*|шутил*|мил*|приятн*|забавн*|погод*|кофе|выходн*|пожела*|поблагодар*|надея*|"
+    "ru": "рассказ*|анекдот*|истори*|болта*|смея*|шутк*|шутил*|мил*|приятн*|забавн*|погод*|кофе|хороших выходных|пожела*|поблагодар*|надея*|"
     "рад|рада|злит*|надоел*|устал*|груст*|счастлив*|"
     "обед|обеда*|ужин*|завтрак*|пицц*|торт*|печень*|пирож*|бутерброд*|пив*|вин[оа]|чай|чая|чаю|пикник*|вечеринк*|праздник*|фильм*|футбол*|матч*|концерт*|извин*|прости*|скучн*|в восторге|улыб*|фото*|видео|отпуск*|сплетн*",
     "ar": "حكى|حكت|قصة|ضحك|يضحك|نكتة|لطيف|جميل|ممتع|الطقس|القهوة|قهوة|تمنى|تمنت|شكرني| شكر|سعيد|غاضب|تعب|حزين|ودعني|لذيذ|"
-    "غداء|نتغدى|تغدى|عشاء|فطور|إفطار|بيتزا|كعك|حلوى|شاي|نزهة|حفلة|فيلم|مباراة|كرة القدم|حفل |آسف|عذرا|معذرة|ممل|متحمس|ابتسم|صورة|صور |فيديو|عطلة|إجازة ممتعة|ثرثر",
-    "ko": "이야기했|이야기를|얘기|수다|웃었|웃으|농담|재미있|재밌|예쁘|예쁜|귀여|날씨|커피|주말|즐거|고맙|고마워|감사하|반가|화가|짜증|피곤|슬프|"
+    "غداء|نتغدى|تغدى|عشاء|فطور|إفطار|بيتزا|كعك|حلوى|شاي|نزهة|حفلة|فيلم|مباراة|كرة القدم|حفل |آسف|عذرا|معذرة|ممل|متحمس|ابتسم|صورة|صور |فيديو|عطلة سعيدة|إجازة ممتعة|ثرثر",
+    "ko": "이야기했|이야기를|얘기|수다|웃었|웃으|농담|재미있|재밌|예쁘|예쁜|귀여|날씨|커피|즐거운 주말|주말 잘|즐거|고맙|고마워|감사하|반가|화가|짜증|피곤|슬프|"
     "행복|기분|느꼈|느낀|"
     "점심|저녁|아침 식사|브런치|피자|케이크|과자|쿠키|도넛|간식|맥주|와인|차를 마|소풍|파티|영화|축구|경기|콘서트|죄송|미안|지루|신나|신났|미소|사진|동영상|휴가|수다",
-    "ja": "話してくれ|話をして|思い出話|雑談|笑っ|笑い|冗談|楽し|かわい|可愛|きれい|天気|コーヒー|週末|嬉し|うれし|ありがと|お礼|怒っ|もう嫌|疲れ|"
+    "ja": "話してくれ|話をして|思い出話|雑談|笑っ|笑い|冗談|楽し|かわい|可愛|きれい|天気|コーヒー|良い週末|週末は天気|嬉し|うれし|ありがと|お礼|怒っ|もう嫌|疲れ|"
     "悲し|幸せ|気分|気持ち|ため息|最悪|"
     "昼食|お昼|ランチ|夕食|夕飯|朝食|ピザ|ケーキ|クッキー|お菓子|ドーナツ|おやつ|ビール|ワイン|お茶|ピクニック|パーティー|映画|サッカー|試合|コンサート|ごめん|申し訳|すみません|退屈|わくわく|微笑|写真|動画|休暇|噂話",
-    "zh": "聊|讲了|故事|笑|玩笑|有趣|好玩|可爱|可愛|漂亮|天气|天氣|咖啡|周末|週末|开心|開心|高兴|高興|祝你|祝大家|祝福|感谢|感謝|谢谢|生气|生氣|好烦|烦死|好累|太累|难过|心情|觉得|感觉|"
+    "zh": "聊|讲了|故事|笑|玩笑|有趣|好玩|可爱|可愛|漂亮|天气|天氣|咖啡|周末愉快|周末快乐|週末は天気|开心|開心|高兴|高興|祝你|祝大家|祝福|感谢|感謝|谢谢|生气|生氣|好烦|烦死|好累|太累|难过|心情|觉得|感觉|"
     "午饭|午餐|晚饭|晚餐|早饭|早餐|披萨|蛋糕|饼干|零食|甜点|啤酒|红酒|喝茶|奶茶|野餐|聚会|派对|电影|足球|球赛|比赛|演唱会|抱歉|对不起|无聊|激动|微笑|照片|拍照|视频|度假|八卦",
-    "th": "เล่า|เรื่องตลก|หัวเราะ|คุยเล่น|สนุก|น่ารัก|สวย|อากาศ|กาแฟ|สุดสัปดาห์|ขอบคุณ|ดีใจ|โกรธ|หงุดหงิด|เหนื่อย|เศร้า|มีความสุข|รู้สึก|อร่อย|"
+    "th": "เล่า|เรื่องตลก|หัวเราะ|คุยเล่น|สนุก|น่ารัก|สวย|อากาศ|กาแฟ|ขอบคุณ|ดีใจ|โกรธ|หงุดหงิด|เหนื่อย|เศร้า|มีความสุข|รู้สึก|อร่อย|"
     "มื้อเที่ยง|มื้อเย็น|อาหารเช้า|กินข้าว|พิซซ่า|เค้ก|คุกกี้|ขนม|เบียร์|ไวน์|น้ำชา|ปิกนิก|ปาร์ตี้|งานเลี้ยง|ดูหนัง|ภาพยนตร์|ฟุตบอล|คอนเสิร์ต|ขอโทษ|เสียใจด้วย|เบื่อ|ตื่นเต้น|ยิ้ม|รูปถ่าย|ถ่ายรูป|วิดีโอ|พักร้อน|นินทา",
 }
 """What is said in company and what is vented: stories, courtesies, moods."""
 
 EMPHASIS: Mapping[str, str] = {
-    "en": "very|super|really|extremely|so important|important|big deal|everybody|everyone|everything|absolutely|seriously|"
+    "en": r"very(?! least| same| first| own)|super|really|extremely|so important|important|big deal|everybody|everyone|everything|absolutely|seriously|"
     "properly|top priority|double check|triple check|no matter what",
     "de": "sehr|extrem*|super|wirklich|unbedingt|wichtig*|absolut|alle müssen|total|ganz ganz|dringendst*|allerwichtigst*",
     "fr": "très|super|vraiment|extrêmement|important*|absolument|tout le monde|impératif|surtout|hyper",
@@ -150,11 +160,11 @@ EMPHASIS: Mapping[str, str] = {
 """How loudly something is said, which says nothing itself."""
 
 PAST: Mapping[str, str] = {
-    "en": r"went|saw|looked|glanced|clicked|scrolled|typed|ate|drank|cooked|baked|met|sat|stood|walked|drove|rode|flew|travelled|came(?! from)|"
+    "en": r"went|saw|looked|glanced|clicked|scrolled|typed|ate|drank|cooked|met|sat(?!,| \d)|stood|walked|drove|rode|flew|travelled|came(?! from| back)|"
     r"took|brought|gave|played|sang|danced|drew|wrote|answered|noticed|heard|listened|wandered|stayed|arrived|rang|phoned|dropped by|described|recalled|"
     r"grew up|as a (?:child|kid|boy|girl)|won|lost to|talked|said|told|ran the|made (?:a|an|some|tea|coffee)|had (?:a|an|some)|there (?:was|were)|poked|"
     r"searched|ran into|got (?:a|an|home|back|up)|finished|started|put (?:it|them|on|down|back|away)|swam|climbed|done|"
-    r"(?<!is )(?<!are )(?<!be )(?<!been )(?<!get )(?<!never )(?<!not )(?<!only )(?:watched|opened|closed|copied|bought|visited|spent|painted|wiped|hung|gathered|"
+    r"(?<!is )(?<!are )(?<!be )(?<!been )(?<!get )(?<!never )(?<!not )(?<!only )(?:watched|opened|copied|bought|visited|spent|painted|wiped|hung|gathered|"
     r"collected|chased|sorted|shot|laid|sent|showed us|parked|browsed|read through|went through)|"
     r"used to|formerly|previously|back (?:then|in)|in those days|at that time|years ago|long gone|obsolete|outdated|had been|once \w+ed|"
     r"last (?:week|month|night|summer|winter|spring|autumn)|until (?:19|20)[01]\d",
@@ -163,7 +173,7 @@ PAST: Mapping[str, str] = {
     r"kam|kamen|gekommen|zeigte*|gezeigt|spielte*|gespielt|sang|malte*|gemalt|schrieb*|hörte*|gehört|blieb*|gesucht|suchte*|telefoniert|machte*|gemacht|sagte*|"
     r"besprochen|stand|standen|wurde \w+|wurden \w+|als kind|früher|ehemals|damals|seinerzeit|einst|vormals|veraltet|überholt|letzte \w+|vor jahren",
     "fr": r"(?:a|ai|as|ont|avons|avez) (?:\w+ )?(?!r[ée]gl|r[ée]sol|corrig|provoqu|caus|décid|choisi|conven|adopt|perdu|confirm|appris|besoin)\w+(?:é|ée|és|ées|u|us|is|it|ert)|(?:est|sont|suis|sommes) (?:allé|venu|parti|arrivé|resté|passé|tombé|rentré|sorti)\w*|"
-    r"était|étaient|avait|avaient|faisai\w+|s'est \w+|se sont \w+|autrefois|jadis|auparavant|à l'époque|ancien*|obsolète*|enfant|il y a \w+ ans|la semaine dernière|l'an dernier",
+    r"était|étaient|avait|avaient|faisai\w+|s'est \w+|se sont \w+|autrefois|jadis|auparavant|à l'époque|anciennement|obsolète*|enfant|il y a \w+ ans|la semaine dernière|l'an dernier",
     "es": r"(?!corrig|arregl|resolv|provoc|caus|decid|decis|cambi|acord|confirm|fall|perd|romp)\w{2,}(?:aron|ieron|[^aeiou\W]ó)|fue|fui|fuimos|vio|vieron|vimos|hizo|hicimos|estuv*|tuv[oi]*|estaba*|había*|abrí|miré|fui|comí|compré|llegué|pasé|dejé|"
     r"antes (?:el|la|los|las|se|era|estaba)|antiguamente|anteriormente|en aquel entonces|obsolet*|dejó de|de niñ[oa]|hace años|la semana pasada",
     "ru": r"ходил*|ездил*|поехал*|смотрел*|посмотрел*|видел*|открыл*|закрыл*|купил*|привёз|привез*|сидел*|пошёл|пошли|пошла|встретил*|гулял*|ел|ела|ели|пил|пила|пили|выпил*|"

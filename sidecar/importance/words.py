@@ -126,10 +126,13 @@ IMPERATIVES = frozenset(
 
 PREFERENCE: Mapping[str, str] = {
     "en": "prefer|prefers|preferred|preference|likes?|dislikes?|loves?|hates?|favou?rites?|enjoys?|wants?|would rather|"
-    "can't stand|fond of",
-    "de": "bevorzug*|mag|mögen|lieb*|hass*|lieber|möchte*|gern|gerne|lieblings*",
-    "fr": "préfèr*|préféré*|aime*|déteste*|adore*|veut|voudrais|plutôt",
-    "es": "prefier*|preferid*|gusta*|odi*|encanta*|quier*|favorit*",
+    "can't stand|fond of|"
+    "demands?|demanded|insists?|insisted|asks? for|asked (?:for|to|not|that|me)|wishes|needs",
+    "de": "bevorzug*|mag|mögen|lieb*|hass*|lieber|möchte*|gern|gerne|lieblings*|"
+    "will|wollen|wünsch*|verlang*|forder*|besteht auf|bittet|bat",
+    "fr": "préfèr*|préféré*|aime*|déteste*|adore*|veut|voudrais|plutôt|"
+    "exige*|réclame*|tient à|souhaite que|demande que|a besoin",
+    "es": "prefier*|preferid*|gusta*|odi*|encanta*|quier*|favorit*|exig*|insist*|pide*|pidi*|requier*|necesita*",
     "pt": "prefer*|gost*|odei*|ador*|quer|favorit*",
     "it": "prefer*|piace|piacciono|odi*|ador*|vuole|voglio",
     "nl": "verkies*|liever|houdt van|hou van|haat|wil|graag|favoriet*",
@@ -138,17 +141,17 @@ PREFERENCE: Mapping[str, str] = {
     "tr": "tercih*|sev*|nefret|istiyor*|favori*",
     "vi": "thích|ghét|muốn|ưa|yêu",
     "id": "lebih suka|suka|benci|ingin|favorit*",
-    "ru": "предпочита*|нрав*|люб*|ненави*|хоч*|хотел*",
+    "ru": "предпочита*|нрав*|люб*|ненави*|хоч*|хотел*|требу*|настаива*|просит|просил*|просят|нуждает*",
     "uk": "надає перевагу|подоба*|люб*|ненави*|хоч*",
     "el": "προτιμ*|αρέσ*|αγαπ*|μισ*|θέλ*",
-    "ar": "يفضل|تفضل|أفضل|يحب|تحب|أحب|يكره|أكره|يريد|أريد|المفضل",
+    "ar": "يفضل|تفضل|أفضل|يحب|تحب|أحب|يكره|أكره|يريد|أريد|المفضل|يطلب|طلب |طلبت|يصر |يشترط|يحتاج",
     "fa": "ترجیح|دوست دار|متنفر|می‌خواه|علاقه",
     "he": "מעדיף|מעדיפה|אוהב|אוהבת|שונא|רוצה|אהוב",
     "hi": "पसंद|नापसंद|नफरत|प्यार|चाहता|चाहती",
-    "ko": "선호|좋아|싫어|원해|원합니다|사랑|즐겨|취향",
-    "ja": "好き|嫌い|好む|好み|希望|欲しい|したい|苦手|お気に入り",
-    "zh": "喜欢|喜歡|偏好|讨厌|討厭|爱|愛|想要|更愿意|最爱|不喜欢",
-    "th": "ชอบ|เกลียด|รัก|อยาก|โปรด",
+    "ko": "선호|좋아|싫어|원해|원합니다|사랑|즐겨|취향|요구|요청|고집|부탁|싶어",
+    "ja": "好き|嫌い|好む|好み|希望|欲しい|したい|苦手|お気に入り|求め|要求|要望|こだわ|望ん",
+    "zh": "喜欢|喜歡|偏好|讨厌|討厭|爱|愛|想要|更愿意|最爱|不喜欢|要求|坚持|希望|请求|需",
+    "th": "ชอบ|เกลียด|รัก|อยาก|โปรด|ต้องการ|ขอให้|ยืนกราน|ร้องขอ",
 }
 VALUE: Mapping[str, str] = {
     "en": "important|critical|crucial|essential|avoid|best|worst|dangerous|terrible|great|wonderful|awful|proud|worth|"
@@ -287,7 +290,7 @@ SMALL_TALK: Mapping[str, str] = {
     "ja": "ありがとう|こんにちは|おはよう|さようなら|了解|笑|いいね|お疲れ|"
     "こんばんは|お元気|よろしくお願い|ようこそ|おやすみ|ごきげん",
     "zh": "谢谢|謝謝|你好|早上好|再见|再見|好的|哈哈|不客气|嗯|下午好|晚上好|您好|最近好吗|祝您|祝一切|欢迎|晚安|感谢",
-    "th": "ขอบคุณ|สวัสดี|ลาก่อน|โอเค|555|ยินดี|อรุณสวัสดิ์|ขอให้|สบายดี|ยินดีต้อนรับ|โชคดี|ราตรีสวัสดิ์",
+    "th": "ขอบคุณ|สวัสดี|ลาก่อน|โอเค|555|ยินดี|อรุณสวัสดิ์|ขอให้เป็นวัน|ขอให้มี|ขอให้โชค|สบายดี|ยินดีต้อนรับ|โชคดี|ราตรีสวัสดิ์",
     "hi": "धन्यवाद|नमस्ते|ठीक है|शुक्रिया",
 }
 HEDGE: Mapping[str, str] = {
