@@ -11,7 +11,7 @@ from sidecar.domain import DAY, SECOND, Context, Memory, Micros
 from sidecar.importance.scoring import Signal
 from sidecar.retrieval.handles import find_dates, find_handles
 from sidecar.retrieval.tokenizer import fold, normalize, tokenize
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Codes, Vectors
 
 SHARES = {"goals": 0.5, "projects": 0.3, "files": 0.2, "time": 0.2}
 RELATED_FROM, SAME_FROM = 0.3, 0.8
@@ -42,7 +42,7 @@ def read_context(
     )
 
 
-def cosines_with(vector: Vectors | None, goals: Vectors) -> list[float]:
+def cosines_with(vector: Codes | None, goals: Vectors) -> list[float]:
     """The cosines of a memory's vector with the goals', of any lengths."""
     if vector is None or not vector.any():
         return [float("nan")] * len(goals)

@@ -22,7 +22,7 @@ from sidecar.retrieval.handles import Handle, find_handles
 from sidecar.retrieval.nearest import Mask, nearest, nearest_by_words, vector_of
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.stated import stated
-from sidecar.retrieval.vectors import Vectors, snap
+from sidecar.retrieval.vectors import Codes, cosine_table, inverse_lengths, quantised
 
 NEIGHBOURS = 16
 """Nearest memories that are looked at."""
@@ -40,7 +40,7 @@ class Looked:
 
     memory: Memory
     row: int | None
-    vector: Vectors
+    vector: Codes
     analysis: Analysis
     around: Neighbourhood
     replaced: Replaced
@@ -170,21 +170,21 @@ def _other_bearer(bearing: Mapping[Handle, Sequence[str]], own_id: str, handle: 
     return next((each for each in bearing.get(handle, ()) if each != own_id), "")
 
 
-def _vectors(snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None], embedder: Embedder) -> Vectors:
+def _vectors(snapshot: Snapshot, memories: Sequence[Memory], rows: Sequence[int | None], embedder: Embedder) -> Codes:
     """Each memory's vector: its own, else the stored one of the same text, else made now. Shape (n, dimension),
-    all on the grid of the stored ones, to which a second snapping would not be the same."""
+    quantised as the stored ones are."""
     dimension = embedder.dimension
-    found = np.zeros((len(memories), dimension), dtype=np.float32)
+    found = np.zeros((len(memories), dimension), dtype=np.int8)
     missing = []
     for place, (memory, row) in enumerate(zip(memories, rows, strict=True)):
         if memory.embedding is not None and len(memory.embedding) == dimension:
-            found[place] = snap(memory.embedding)[0]
+            found[place] = quantised(memory.embedding)[0]
         elif row is not None and dimension and snapshot.memories[row].content == memory.content:
             found[place] = vector_of(snapshot, row)
         else:
             missing.append(place)
     if missing and dimension:
-        found[missing] = snap(embedder.embed([memories[place].content for place in missing]))
+        found[missing] = quantised(embedder.embed([memories[place].content for place in missing]))
     return found
 
 
@@ -192,7 +192,7 @@ def _neighbours(
     snapshot: Snapshot,
     memories: Sequence[Memory],
     rows: Sequence[int | None],
-    vectors: Vectors,
+    vectors: Codes,
     among: Mask,
     most_rows: int | None,
 ) -> list[list[Neighbour]]:
@@ -216,12 +216,12 @@ def _neighbours(
     return around
 
 
-def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory | None], vectors: Vectors) -> None:
+def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory | None], vectors: Codes) -> None:
     """Adds to each memory's neighbours the nearest among those that are written with it; None for one that does not
     count."""
     if not vectors.shape[1]:
         return
-    cosines = np.clip(vectors @ vectors.T, -1.0, 1.0)
+    cosines = cosine_table(vectors, vectors, inverse_lengths(vectors))
     cosines[:, [each is None for each in memories]] = -np.inf
     cosines[~vectors.any(axis=1)] = -np.inf
     np.fill_diagonal(cosines, -np.inf)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Codes, Vectors, inverse_lengths
 
 MOST_CELLS = 4_096
 CELLS_PER_ROOT = 2.0
@@ -66,27 +65,30 @@ class Cells:
                 break
         return np.concatenate(found)
 
-    def extended(self, matrix: Vectors, go_on: Callable[[], bool]) -> Cells | None:
+    def extended(self, matrix: Codes, go_on: Callable[[], bool]) -> Cells | None:
         """With the rows of `matrix` that came since, in the cells there are. None once `go_on` says no."""
         added = assign(self.centres, matrix[len(self) :], go_on)
         return None if added is None else Cells.of(self.centres, np.concatenate((self.cell, added)))
 
-    def suit(self, matrix: Vectors) -> bool:
+    def suit(self, matrix: Codes) -> bool:
         """False for a matrix of another dimension, or so many rows that cells should be made anew."""
         rows, dimension = matrix.shape
         return bool(dimension == self.centres.shape[1] and rows < MOST_PER_CELL * len(self.centres) ** 2)
 
 
-def make_cells(matrix: Vectors, go_on: Callable[[], bool] = lambda: True) -> Cells | None:
+def make_cells(matrix: Codes, go_on: Callable[[], bool] = lambda: True) -> Cells | None:
     """Cells of the rows of `matrix`, shape (n, d), n above 0. Takes seconds, on one thread and mostly without Python's
     lock; None once `go_on` says no, which is asked now and then."""
     rows, dimension = matrix.shape
     if not dimension:
         return Cells.of(np.zeros((1, 0), np.float32), np.zeros(rows, np.int32))
+    import faiss  # takes longer to load than all else that a start needs, and only large namespaces need it
+
     cells = int(min(MOST_CELLS, max(1.0, CELLS_PER_ROOT * rows**0.5)))
     chosen = np.random.default_rng(SEED).permutation(rows)[: SAMPLES_PER_CELL * cells]
     chosen.sort()
-    sample, centres = matrix[chosen], None
+    sample, centres = matrix[chosen].astype(np.float32), None
+    sample *= inverse_lengths(matrix[chosen])[:, None].astype(np.float32)
     for _ in range(ROUNDS):
         if not go_on():
             return None
@@ -98,16 +100,18 @@ def make_cells(matrix: Vectors, go_on: Callable[[], bool] = lambda: True) -> Cel
     return None if cell is None else Cells.of(centres, cell)
 
 
-def assign(centres: Vectors, matrix: Vectors, go_on: Callable[[], bool] = lambda: True) -> Rows | None:
+def assign(centres: Vectors, matrix: Codes, go_on: Callable[[], bool] = lambda: True) -> Rows | None:
     """The nearest centre of each row, shape (n,); None once `go_on` says no."""
     found = np.zeros(len(matrix), np.int32)
     if not centres.shape[1]:
         return found
+    import faiss
+
     index = faiss.IndexFlatIP(centres.shape[1])
     index.add(centres)
     for first in range(0, len(matrix), AT_ONCE):
         if not go_on():
             return None
-        some = np.ascontiguousarray(matrix[first : first + AT_ONCE])
+        some = matrix[first : first + AT_ONCE].astype(np.float32)  # of any length: the nearest centre is the same
         found[first : first + AT_ONCE] = index.search(some, 1)[1][:, 0]
     return found

@@ -80,7 +80,7 @@ COLUMN_TYPES: Mapping[str, type[np.generic]] = {
     names.SEQUENCE: np.int64,
     **dict.fromkeys((names.THREAD, names.DIGEST), np.uint64),
     "live": np.bool_,
-    names.VECTOR: np.float32,
+    names.VECTOR: np.int8,
 }
 """The columns of a table. All have one number a row, but for the vector."""
 
@@ -88,7 +88,7 @@ COLUMN_TYPES: Mapping[str, type[np.generic]] = {
 def empty(source: Source, score_version: int = 0) -> Contents:
     """A namespace without memories; those to come are in `source`."""
     arrays: dict[str, Array] = {name: np.empty(0, dtype) for name, dtype in COLUMN_TYPES.items()}
-    arrays[names.VECTOR] = np.empty((0, 0), np.float32)
+    arrays[names.VECTOR] = np.empty((0, 0), np.int8)
     return of_arrays(source, score_version, Table.of(arrays, 0), (), [], EMPTY, EMPTY)
 
 
@@ -328,19 +328,19 @@ class _Writer:
                 self._draft.writable(names.REPLACEMENT)[row] = to_row
                 self._relinked = True
 
-    def _vectors(self, memories: Sequence[Memory]) -> vectors.Vectors:
+    def _vectors(self, memories: Sequence[Memory]) -> vectors.Codes:
         given = [memory.embedding for memory in memories]
         dimension = self._draft.column(names.VECTOR).shape[1]
         if not dimension and (first := next((vector for vector in given if vector is not None), None)) is not None:
             dimension = len(first)
-            self._draft.replace(names.VECTOR, np.zeros((self._draft.rows, dimension), np.float32))
+            self._draft.replace(names.VECTOR, np.zeros((self._draft.rows, dimension), np.int8))
         matrix = np.zeros((len(memories), dimension), np.float32)
         for at, vector in enumerate(given):
             if vector is not None:
                 if vector.shape != (dimension,):
                     raise ValueError(f"a vector of shape {vector.shape} among vectors of dimension {dimension}")
                 matrix[at] = vector
-        return vectors.snap(matrix)
+        return vectors.quantised(matrix)
 
     def _has_same_text(self, row: int, memory: Memory) -> bool:
         draft = self._draft
@@ -351,7 +351,7 @@ class _Writer:
         vector = self._draft.column(names.VECTOR)[row]
         if memory.embedding is None:
             return not vector.any()
-        return memory.embedding.shape == vector.shape and np.array_equal(vectors.snap(memory.embedding)[0], vector)
+        return memory.embedding.shape == vector.shape and np.array_equal(vectors.quantised(memory.embedding)[0], vector)
 
     def _code(self, kind: str) -> int:
         if kind not in self._kind_codes:

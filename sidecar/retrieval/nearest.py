@@ -12,7 +12,7 @@ from sidecar.retrieval import contents
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.tokenizer import tokenize
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Codes, Vectors, cosine_table
 
 Mask = NDArray[np.bool_]
 
@@ -28,8 +28,8 @@ class Nearest(NamedTuple):
     cosines: Floats
 
 
-def nearest(snapshot: Snapshot, wanted: Vectors, k: int, among: Mask, most_rows: int | None = None) -> Nearest:
-    """The k nearest rows of the mask `among` to each of n snapped vectors, shape (n, dimension); a zero vector has
+def nearest(snapshot: Snapshot, wanted: Codes, k: int, among: Mask, most_rows: int | None = None) -> Nearest:
+    """The k nearest rows of the mask `among` to each of n quantised vectors, shape (n, dimension); a zero vector has
     none.
 
     `most_rows` bounds how many rows are compared: the newest ones then.
@@ -46,39 +46,44 @@ def nearest(snapshot: Snapshot, wanted: Vectors, k: int, among: Mask, most_rows:
     candidates = np.flatnonzero(allowed)
     if not len(candidates):
         return Nearest(rows, cosines)
-    # Rows are snapped to a grid and so are only nearly of length 1; the difference is below what a neighbour turns on.
     is_most = 2 * len(candidates) >= len(allowed)  # to copy them would take longer than to compare a few more
-    compared, left_out = (matrix[first:], ~allowed) if is_most else (matrix[first:][candidates], None)
+    if is_most:
+        compared, lengths, left_out = matrix[first:], inverse[first:], ~allowed
+    else:
+        compared, lengths, left_out = matrix[first:][candidates], inverse[first:][candidates], None
     found = min(k, len(candidates))
     for start in range(0, n, BATCH):
-        products, places = _best(wanted[start : start + BATCH], compared, left_out, found)
+        best, places = _best(wanted[start : start + BATCH], compared, lengths, left_out, found)
         rows[start : start + BATCH, :found] = first + (places if is_most else candidates[places])
-        cosines[start : start + BATCH, :found] = np.clip(products, -1.0, 1.0)
+        cosines[start : start + BATCH, :found] = best
     nothing = ~wanted.any(axis=1)
     rows[nothing], cosines[nothing] = -1, np.nan
     return Nearest(rows, cosines)
 
 
-def _best(asked: Vectors, compared: Vectors, left_out: Mask | None, k: int) -> tuple[Vectors, NDArray[np.int64]]:
-    """The k greatest products of each vector asked with those compared, descending, and where they stand; of equal
+def _best(
+    asked: Codes, compared: Codes, inverse: Floats, left_out: Mask | None, k: int
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """The k greatest cosines of each vector asked with those compared, descending, and where they stand; of equal
     ones the first goes first. At least k are not left out. Twice as fast as FAISS, whose lists are made for a few
     vectors and many rows."""
-    found_products, found_places = [], []
+    found_cosines, found_places = [], []
     for first in range(0, len(compared), ROWS_AT_ONCE):
-        products = asked @ compared[first : first + ROWS_AT_ONCE].T
+        some = slice(first, first + ROWS_AT_ONCE)
+        cosines = cosine_table(asked, compared[some], inverse[some])
         if left_out is not None:
-            products[:, np.flatnonzero(left_out[first : first + ROWS_AT_ONCE])] = -np.inf
-        size = products.shape[1]
+            cosines[:, np.flatnonzero(left_out[some])] = -np.inf
+        size = cosines.shape[1]
         best = (
-            np.argpartition(products, size - k, axis=1)[:, size - k :]
+            np.argpartition(cosines, size - k, axis=1)[:, size - k :]
             if k < size
-            else np.tile(np.arange(size), (len(products), 1))
+            else np.tile(np.arange(size), (len(cosines), 1))
         )
-        found_products.append(np.take_along_axis(products, best, axis=1))
+        found_cosines.append(np.take_along_axis(cosines, best, axis=1))
         found_places.append(best + first)
-    products, places = np.concatenate(found_products, axis=1), np.concatenate(found_places, axis=1)
-    order = np.lexsort((places, -products))[:, :k]
-    return np.take_along_axis(products, order, axis=1), np.take_along_axis(places, order, axis=1)
+    cosines, places = np.concatenate(found_cosines, axis=1), np.concatenate(found_places, axis=1)
+    order = np.lexsort((places, -cosines))[:, :k]
+    return np.take_along_axis(cosines, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
 def nearest_by_words(snapshot: Snapshot, text: str, k: int, among: Mask) -> Nearest:
@@ -103,7 +108,7 @@ def nearest_by_words(snapshot: Snapshot, text: str, k: int, among: Mask) -> Near
     return Nearest(rows, shares)
 
 
-def vector_of(snapshot: Snapshot, row: int) -> Vectors:
+def vector_of(snapshot: Snapshot, row: int) -> Codes:
     """The vector of a row; zeros for one without."""
-    found: Vectors = snapshot.contents.table.column(contents.VECTOR)[row]
+    found: Codes = snapshot.contents.table.column(contents.VECTOR)[row]
     return found

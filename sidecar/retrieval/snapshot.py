@@ -244,7 +244,7 @@ class Snapshot:
         if task_vector is None or not matrix.shape[1]:
             return np.full(len(self), np.nan)
         inverse = self.contents.table.column(contents.INVERSE_LENGTH)
-        task = vectors.snap(task_vector)[0]
+        task = vectors.quantised(task_vector)[0]
         cosines = vectors.cosines(matrix, inverse, task)
         if not task.any():
             cosines[:] = np.nan
@@ -258,7 +258,7 @@ class Snapshot:
         if task_vector is None or not matrix.shape[1]:
             return np.full(len(rows), np.nan)
         inverse = self.contents.table.column(contents.INVERSE_LENGTH)
-        task = vectors.snap(task_vector)[0]
+        task = vectors.quantised(task_vector)[0]
         cosines = vectors.cosines_at(matrix, inverse, task, rows)
         cosines[(inverse[rows] == 0.0) if task.any() else slice(None)] = np.nan
         return cosines

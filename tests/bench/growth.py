@@ -54,11 +54,11 @@ def made(count: int) -> Contents:
     known = workload.words(1)
     embedder = make_embedder("wordllama")
     of_word = embedder.embed(known)
-    vector = np.empty((count, embedder.dimension), np.float32)
+    vector = np.empty((count, embedder.dimension), np.int8)
     for first in range(0, count, AT_ONCE):
         last = min(count, first + AT_ONCE)
         theirs = of_word[words[starts[first] : starts[last]]]
-        vector[first:last] = vectors.snap(np.add.reduceat(theirs, starts[first:last] - starts[first], axis=0))
+        vector[first:last] = vectors.quantised(np.add.reduceat(theirs, starts[first:last] - starts[first], axis=0))
     hashes = np.array([PLAIN.of(next(iter(tokenize(word))).term) for word in known], np.uint64)
     order = np.lexsort((row, hashes[words]))
     key, bearing = hashes[words][order], row[order]

@@ -31,7 +31,7 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
     """Of those that are asked about, few or most, in the order of their cosines; of two equal ones the older first,
     but where only one of them has room."""
     snapshot = snapshot_of(rows, seed)
-    asked = vectors.snap(np.random.default_rng(seed + 1).integers(-1, 2, (3, 4)).astype(np.float32))
+    asked = vectors.quantised(np.random.default_rng(seed + 1).integers(-1, 2, (3, 4)).astype(np.float32))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearest, "ROWS_AT_ONCE", at_once)
         patch.setattr(nearest, "BATCH", 2)
@@ -39,15 +39,15 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
         found = nearest.nearest(snapshot, asked, k, among)
     matrix = snapshot.contents.table.column(contents.VECTOR)
     usable = np.flatnonzero(among & matrix.any(axis=1))
-    products = asked @ matrix[usable].T
+    table = vectors.cosine_table(asked, matrix[usable], vectors.inverse_lengths(matrix[usable]))
     for place in range(len(asked)):
         count = min(k, len(usable)) if asked[place].any() else 0
         own, cosines = found.rows[place][:count].tolist(), found.cosines[place][:count].tolist()
         assert (found.rows[place][count:] == -1).all()
         assert np.isnan(found.cosines[place][count:]).all()
-        assert cosines == np.clip(np.sort(products[place])[::-1][:count], -1.0, 1.0).tolist()
-        of_row = dict(zip(usable.tolist(), products[place].tolist(), strict=True))
-        assert cosines == [min(max(of_row[row], -1.0), 1.0) for row in own]
+        assert cosines == np.sort(table[place])[::-1][:count].tolist()
+        of_row = dict(zip(usable.tolist(), table[place].tolist(), strict=True))
+        assert cosines == [of_row[row] for row in own]
         assert len(set(own)) == count
         assert own == sorted(own, key=lambda row: (-of_row[row], row))
 
@@ -55,6 +55,6 @@ def test_they_are_those_of_a_comparison_with_all(rows: int, k: int, at_once: int
 def test_only_the_newest_are_compared_where_that_is_asked_for() -> None:
     snapshot = snapshot_of(50, seed=3)
     found = nearest.nearest(
-        snapshot, vectors.snap(np.ones((1, 4), np.float32)), 50, snapshot.columns.live, most_rows=10
+        snapshot, vectors.quantised(np.ones((1, 4), np.float32)), 50, snapshot.columns.live, most_rows=10
     )
     assert set(found.rows[0].tolist()) - {-1} <= set(range(40, 50))
