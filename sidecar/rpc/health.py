@@ -63,27 +63,24 @@ class Health(health_pb2_grpc.HealthServicer):
         def hang_up() -> None:
             is_gone.set()
             with self._changed:
-                self._changed.notify_all()
-
-        told = -1
-        with self._changed:
-            self._watchers += 1
-        try:
-            if not context.add_callback(hang_up):
-                return
-            while not is_gone.is_set():
-                status, is_final = self._status_of(request.service), self._is_final
-                if status != told:
-                    yield _Response(status=status)
-                    told = status
-                elif is_final:
-                    return
-                else:
-                    self._wait(is_gone, request.service, told)
-        finally:
-            with self._changed:
                 self._watchers -= 1
                 self._changed.notify_all()
+
+        with self._changed:
+            self._watchers += 1
+        # Called once the watcher has what was sent last, the end itself included; or is gone.
+        if not context.add_callback(hang_up):
+            hang_up()
+        told = -1
+        while not is_gone.is_set():
+            status, is_final = self._status_of(request.service), self._is_final
+            if status != told:
+                yield _Response(status=status)
+                told = status
+            elif is_final:
+                return
+            else:
+                self._wait(is_gone, request.service, told)
 
     def _wait(self, is_gone: threading.Event, service: str, told: int) -> None:
         with self._changed:
