@@ -32,7 +32,8 @@ SEGMENTS = gathering.SEGMENTS
 STATES = (ReportState.OPEN, ReportState.REPORTED, ReportState.UNREPORTED, ReportState.LATE)
 """What `state` indexes."""
 OWN_MEASURES = frozenset(name for name, preset in PRESETS.items() if preset.variants)
-"""Presets that repeat a note with its own transforms: under the same names, their packets log other numbers."""
+"""Presets that repeat a note with its own transforms: under the same names, their packets log other numbers, and older
+ones do not log the default's beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +142,28 @@ class Dataset:
     other_schemas: Mapping[str, int] = field(default_factory=dict)
     """Packets of the window whose features are of another schema, and which are left out, by its hash."""
     own_measures: Mapping[str, int] = field(default_factory=dict)
-    """Packets of the window that a preset with measures of its own served, and which are left out, by its name."""
+    """Packets of the window that a preset with measures of its own served, from before the default's were logged beside
+    them, and which are left out, by its name."""
+    ways: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
+    """Features in other ways than those that weights are fitted to, by feature:variant: of the rows, (n,), and of the
+    pool rows, (m,). NaN where the log does not have them."""
 
     def __len__(self) -> int:
         return len(self.packet)
 
 
-def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema: str = SCHEMA_HASH) -> Dataset:
-    """The data set of the log's rows; rows other than packets and reports are passed over.
+def build_dataset(
+    rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema: str = SCHEMA_HASH, ways: Sequence[str] = ()
+) -> Dataset:
+    """The data set of the log's rows; rows other than packets and reports are passed over. `ways` are those of
+    `sidecar.features.WAYS` that are wanted beside the default ones.
 
     Reads each row once and keeps arrays, so that `rows` may be a stream. Packets of another feature schema than
-    `schema`, and those that a preset of OWN_MEASURES served, are counted and left out: their numbers mean something
-    else.
+    `schema`, and older ones that a preset of OWN_MEASURES served, are counted and left out: their numbers mean
+    something else.
     """
     held: dict[str, Held] = {}
-    numbers, pool_numbers = Numbers(6), Numbers(3)
+    numbers, pool_numbers = Numbers(6, ways), Numbers(3, ways)
     others: dict[str, str] = {}
     own_measures: dict[str, str] = {}
     reports: dict[str, dict[str, LoggedReport]] = {}
@@ -166,7 +174,7 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
                 continue
             if row.feature_schema_hash != schema:
                 others[row.packet_id] = row.feature_schema_hash
-            elif row.model_version in OWN_MEASURES:
+            elif row.other_ways is None and row.model_version in OWN_MEASURES:
                 own_measures[row.packet_id] = row.model_version
             elif row.packet_id not in held:
                 held[row.packet_id] = hold(row, names, numbers, pool_numbers)
@@ -191,7 +199,7 @@ def build_dataset(rows: Iterable[LogRow], cutoffs: Cutoffs = EVERYTHING, schema:
         ],
         ingest,
     )
-    found = _assemble(packets, numbers, pool_numbers, words, schema, within)
+    found = _assemble(packets, numbers, pool_numbers, tuple(ways), words, schema, within)
     left_out = [dict(sorted(Counter(each.values()).items())) for each in (others, own_measures)]
     return replace(found, other_schemas=left_out[0], own_measures=left_out[1])
 
@@ -200,6 +208,7 @@ def _assemble(
     packets: Sequence[Held],
     numbers: Numbers,
     pool_numbers: Numbers,
+    ways: tuple[str, ...],
     words: WordsOfPackets,
     schema: str,
     cutoffs: Cutoffs,
@@ -224,6 +233,7 @@ def _assemble(
     own, pool_own = numbers.own.taken(order), pool_numbers.own.taken(pool_order)
     features, pool_features = numbers.features.taken(order), pool_numbers.features.taken(pool_order)
     raw, pool_raw = numbers.raw.taken(order), pool_numbers.raw.taken(pool_order)
+    of_ways = zip(numbers.ways.taken(order).T, pool_numbers.ways.taken(pool_order).T, strict=True)
     used, unused = words.labels()
     return Dataset(
         feature_names=FEATURE_NAMES,
@@ -257,6 +267,7 @@ def _assemble(
         packets=_packets(packets, words, schema),
         trust=words.trust,
         cutoffs=cutoffs,
+        ways=dict(zip(ways, of_ways, strict=True)),
     )
 
 

@@ -21,6 +21,7 @@ from training.model import Model
 from training.off_policy import MIN_SESSIONS, OffPolicy, estimate
 from training.promotion import HeldOut, compare
 from training.reserved_draws import reserved_draws
+from training.variants import as_measured_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,12 @@ def evaluate(
     return Evaluation(ndcg, estimate(draws, confidence=settings.confidence), "")
 
 
-def as_scored_by(dataset: Dataset, model: Model) -> Dataset:
-    """The data set with recencies as the model's half-lives make them of the logged ages."""
+def as_scored_by(dataset: Dataset, model: Model) -> tuple[Dataset, NDArray[np.bool_]]:
+    """The data set with features as the model measures them, recencies as its half-lives make them of the logged ages;
+    and which packets have all of it, (p,)."""
     days = model.common.half_life_days
-    return with_half_lives(dataset, {kind: days.get(kind, days["default"]) for kind in dataset.kinds if kind})
+    measured, known = as_measured_by(dataset, model)
+    return with_half_lives(measured, {kind: days.get(kind, days["default"]) for kind in dataset.kinds if kind}), known
 
 
 class Shadows:

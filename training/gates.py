@@ -149,7 +149,7 @@ def one_schema(dataset: Dataset) -> Gate:
             listed = ", ".join(f"{count} of {name}" for name, count in dataset.own_measures.items())
             words += (
                 f" {sum(dataset.own_measures.values())} more are left out: the preset that served them ({listed}) "
-                "measures features in ways of its own."
+                "measures features in ways of its own, and an earlier version logged those alone."
             )
         return Gate("feature_schemas", float(bool(known)), 1.0, True, words)
     listed = ", ".join(f"{count} of {name}" for name, count in dataset.other_schemas.items())

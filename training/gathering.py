@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Micros, Packet, PacketItem, PoolItem, Segment
-from sidecar.features import FEATURE_NAMES, RAW_NAMES
+from sidecar.features import FEATURE_NAMES, RAW_NAMES, WAYS
 from sidecar.store.packets import session_key
 
 SEGMENTS = (Segment.RANKED, Segment.RESERVED, Segment.PINNED)
 """What the number of a segment indexes."""
+DEFAULT = "default"
+"""The way of a feature that weights are fitted to."""
 
 
 @dataclass(slots=True)
@@ -58,30 +60,73 @@ class _Rows:
     def taken(self, order: NDArray[np.int64]) -> Floats:
         """The rows in this order, shape (len(order), columns). None is left behind."""
         data, self._data = self._data, array("d")
+        if not self._columns:
+            return np.empty((len(order), 0))
         return np.frombuffer(data).reshape(-1, self._columns)[order]
 
 
 class Numbers:
-    """What is kept of memories in numbers: `own` are (n, k), `features` and `raw` as logged."""
+    """What is kept of memories in numbers: `own` are (n, k), `features` and `raw` as logged; `ways` are their features
+    measured in these other ways, feature:variant, NaN where that is not known."""
 
-    def __init__(self, own: int) -> None:
+    def __init__(self, own: int, ways: Sequence[str] = ()) -> None:
         self.own = _Rows(own)
         self.features = _Rows(len(FEATURE_NAMES))
         self.raw = _Rows(len(RAW_NAMES))
+        self.ways = _Rows(len(ways))
+        self._names = ways
 
-    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem]) -> int:
-        """Takes in the memories of a packet. How many there were before."""
+    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem], others: Mapping[str, Floats] | None) -> int:
+        """Takes in the memories of a packet, with what they measure in ways that did not score them; None if that was
+        not logged. How many there were before."""
         start = len(self.own)
+        features = _matrix(items, "features", len(FEATURE_NAMES))
+        ways = np.full((len(items), len(self._names)), np.nan)
+        if others is not None:
+            for index, name in enumerate(self._names):
+                if name in others:
+                    ways[:, index] = others[name]
+                elif _scored_by(others, name):
+                    ways[:, index] = features[:, _feature_of(name)]
+            for name, values in others.items():
+                if name.endswith(f":{DEFAULT}"):  # others were scored, and stand in its place
+                    features[:, _feature_of(name)] = values
         self.own.add(own)
-        self.features.add(_matrix(items, "features", len(FEATURE_NAMES)))
+        self.features.add(features)
         self.raw.add(_matrix(items, "raw", len(RAW_NAMES)))
+        self.ways.add(ways)
         return start
+
+
+def _feature_of(way: str) -> int:
+    return FEATURE_NAMES.index(way.partition(":")[0])
+
+
+def _scored_by(others: Container[str], way: str) -> bool:
+    """True if all ways of the feature but this one are the others."""
+    feature = way.partition(":")[0]
+    return [each for each in WAYS if each.startswith(f"{feature}:") and each not in others] == [way]
+
+
+def _other_ways(packet: Packet, order: Sequence[int]) -> tuple[dict[str, Floats] | None, dict[str, Floats] | None]:
+    """Of the items, and of the undrawn in this order."""
+    if packet.other_ways is None:
+        return None, None
+    count = len(packet.items)
+    columns = dict(zip(packet.other_ways.names, packet.other_ways.values.T, strict=True))
+    return (
+        {name: values[:count] for name, values in columns.items()},
+        {name: values[count:][order] for name, values in columns.items()},
+    )
 
 
 def hold(packet: Packet, names: dict[str, str], numbers: Numbers, pool_numbers: Numbers) -> Held:
     """`numbers` are segment, score, task fit, inclusion propensity, position probability, swapped; `pool_numbers`
-    score, task fit, inclusion propensity."""
-    items, undrawn = packet.items, tuple(sorted(packet.undrawn, key=lambda each: each.memory_id))
+    score, task fit, inclusion propensity. Features are in their default ways."""
+    items, pool = packet.items, packet.undrawn
+    order = sorted(range(len(pool)), key=lambda at: pool[at].memory_id)
+    undrawn = tuple(pool[at] for at in order)
+    of_items, of_undrawn = _other_ways(packet, order)
 
     def once(text: str) -> str:
         """The same text object for equal texts: ids repeat in every packet."""
@@ -122,10 +167,10 @@ def hold(packet: Packet, names: dict[str, str], numbers: Numbers, pool_numbers: 
         budgets=(budget(packet.token_budget), budget(packet.ranked_budget), budget(packet.slot_budget)),
         memory_ids=all_once([item.memory_id for item in items]),
         kinds=all_once([item.kind for item in items]),
-        start=numbers.add(own, items),
+        start=numbers.add(own, items, of_items),
         pool_ids=all_once([item.memory_id for item in undrawn]),
         pool_kinds=all_once([item.kind for item in undrawn]),
-        pool_start=pool_numbers.add(pool_own, undrawn),
+        pool_start=pool_numbers.add(pool_own, undrawn, of_undrawn),
     )
 
 

@@ -130,7 +130,7 @@ def _aged(problem: Problem, raw: Floats, rows: NDArray[np.bool_], days: float) -
 
 def with_half_lives(dataset: Dataset, days: Mapping[str, float]) -> Dataset:
     """The data set as it would have been scored with these half-lives, for the kinds that are named; the rest is as
-    logged."""
+    logged, and so are memories whose log has no age for how recent they were, as that of a simulation."""
     if not days:
         return dataset
     changes: dict[str, Any] = {}
@@ -139,9 +139,10 @@ def with_half_lives(dataset: Dataset, days: Mapping[str, float]) -> Dataset:
         without_use: Floats = getattr(dataset, f"{prefix}without_use").copy()
         raw: Floats = getattr(dataset, f"{prefix}raw")
         kind: Codes = getattr(dataset, f"{prefix}kind")
+        ageless = (raw[:, _AGE] == 0.0) & (features[:, _RECENCY] < 1.0)
         for name, half_life in days.items():
             if name in dataset.kinds:
-                rows = kind == dataset.kinds.index(name)
+                rows = (kind == dataset.kinds.index(name)) & ~ageless
                 features[rows, _RECENCY] = np.exp2(-raw[rows, _AGE] / half_life)
                 without_use[rows, _WITHOUT] = np.exp2(-raw[rows, _CREATE_AGE] / half_life)
         changes |= {f"{prefix}features": features, f"{prefix}without_use": without_use}

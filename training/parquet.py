@@ -47,6 +47,7 @@ _SHADOW = pa.struct(
         ("undrawn_scores", pa.list_(pa.float64())),
     ]
 )
+_OTHER_WAY = pa.struct([("way", pa.string()), ("items", pa.list_(pa.float64())), ("undrawn", pa.list_(pa.float64()))])
 SCHEMA = pa.schema(
     [
         ("type", pa.string()),
@@ -61,6 +62,7 @@ SCHEMA = pa.schema(
         ("items", pa.list_(pa.struct(_ITEM))),
         ("undrawn", pa.list_(pa.struct(_SCORED))),
         ("shadow", _SHADOW),
+        ("other_ways", pa.list_(_OTHER_WAY)),
         ("report_id", pa.string()),
         ("channel", pa.string()),
         *((name, pa.list_(pa.string())) for name in ("used_memory_ids", "unused_memory_ids", "shown_memory_ids")),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sidecar.audit import datasets
 from sidecar.audit.evaluation import System, occasions
-from sidecar.domain import SECOND, Channel, Floats, Micros, Packet, PacketItem, PoolItem, Segment
+from sidecar.domain import SECOND, Channel, Floats, Micros, OtherWays, Packet, PacketItem, PoolItem, Segment
 from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE, RAW_NAMES, SCHEMA_HASH
 from sidecar.ranking.gates import PASSED
 from sidecar.ranking.reserved import ReserveSettings, draw, least_fit, place
@@ -32,23 +32,35 @@ START: Micros = 1_700_000_000_000_000
 BETWEEN: Micros = 3_600 * SECOND
 """Time from one session to the next."""
 RESERVE = ReserveSettings()
-NO_RAW = np.zeros(len(RAW_NAMES))
 _RECENCY = FEATURE_NAMES.index("recency")
+_WITHOUT_USE = RAW_NAMES.index("importance_without_use")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task over n memories: features (n, d), without_use (n, k), and how worth using each is in [0, 1], (n,)."""
+    """One task over n memories: features (n, d), without_use (n, k), and how worth using each is in [0, 1], (n,); and
+    what they measure in other ways, where a log is to say so."""
 
     features: Floats
     without_use: Floats
     worth: Floats
     ids: tuple[str, ...]
+    other_ways: OtherWays | None = None
 
     def parts(self, weights: Weights) -> Contributions:
         """As they are served."""
         own = {name: self.without_use[:, k] for k, name in enumerate(PARTLY_FED_BY_USE)}
         return contributions(self.features, own, weights)
+
+    def ways_at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> OtherWays | None:
+        """`other_ways` of some memories."""
+        return self.other_ways and replace(self.other_ways, values=self.other_ways.values[rows])
+
+    def raw_of(self, row: int) -> Floats:
+        """The ages and counts behind a memory's features: it was never used, and is as recent as they say."""
+        raw = np.zeros(len(RAW_NAMES))
+        raw[_WITHOUT_USE] = self.without_use[row, PARTLY_FED_BY_USE.index("importance")]
+        return raw
 
     def order(self, score: Floats) -> NDArray[np.intp]:
         """Rows, best first; ties by id, in whose order they stand."""
@@ -91,17 +103,20 @@ def world_of(dataset: datasets.Dataset, embedder: Embedder, progress: Callable[[
     with tempfile.TemporaryDirectory(prefix="memory-ranker-world-") as folder, Store.open(Path(folder)) as store:
         prepare = occasions(dataset, system, store)
         for judged in dataset.tasks:
-            scored = prepare(judged).scored
+            occasion = prepare(judged)
+            scored = occasion.scored
             ids = scored.columns.ids
             rows = np.flatnonzero(scored.gates.codes == PASSED).tolist()
             rows.sort(key=lambda row: ids[row])
             worth = np.array([float(ids[row] in judged.relevant) for row in rows])
             progress()
             if worth.any():
-                features = scored.at(rows).features
+                known = scored.at(rows)
+                features = known.features
                 # Nothing of a data set was ever used: what use adds is nothing.
                 own = features[:, [FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE]]
-                tasks.append(Task(features, own, worth, tuple(ids[row] for row in rows)))
+                ways = occasion.other_ways(np.array(rows, np.intp), known)
+                tasks.append(Task(features, own, worth, tuple(ids[row] for row in rows), ways))
     return World(dataset.id, tuple(tasks))
 
 
@@ -126,7 +141,7 @@ def of_memories(world: World, ids: Collection[str]) -> World:
     def kept(task: Task) -> Task:
         rows = np.array([each in ids for each in task.ids])
         names = tuple(each for each in task.ids if each in ids)
-        return Task(task.features[rows], task.without_use[rows], task.worth[rows], names)
+        return Task(task.features[rows], task.without_use[rows], task.worth[rows], names, task.ways_at(rows))
 
     return replace(world, tasks=tuple(task for task in map(kept, world.tasks) if task.worth.any()))
 
@@ -228,7 +243,7 @@ def serve(
             score=float(parts.score[row]),
             contributions=parts.matrix[row],
             features=task.features[row],
-            raw=NO_RAW,
+            raw=task.raw_of(row),
             tokens=20,
             task_fit=float(parts.task_fit[row]),
             inclusion_propensity=propensity[row] if row in drawn else 1.0,
@@ -237,20 +252,20 @@ def serve(
         )
         for p, row in enumerate(in_order)
     )
+    rest = [row for row in pool if row not in drawn]
     undrawn = tuple(
         PoolItem(
             memory_id=task.ids[row],
             memory_key=row + 1,
             features=task.features[row],
-            raw=NO_RAW,
+            raw=task.raw_of(row),
             tokens=20,
             score=float(parts.score[row]),
             task_fit=float(parts.task_fit[row]),
             inclusion_propensity=propensity[row],
             kind="fact",
         )
-        for row in pool
-        if row not in drawn
+        for row in rest
     )
     return Packet(
         packet_id=packet_id,
@@ -275,6 +290,7 @@ def serve(
         slot_budget=None,
         agent_id=agent_id,
         session_id=session_id,
+        other_ways=task.ways_at(np.array([*in_order, *rest], np.intp)),
     )
 
 

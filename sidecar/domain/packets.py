@@ -240,6 +240,15 @@ class ShadowScores:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherWays:
+    """What the memories of a packet measure in the ways of their features that did not score them: `names` are
+    feature:variant, `values` have shape (n + u, k), items by place and then the undrawn."""
+
+    names: tuple[str, ...]
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Packet:
     """The answer to one Rank, and what the log keeps of it. `packet_id` is "" where nothing is logged."""
 
@@ -269,6 +278,8 @@ class Packet:
     request_id: str = ""
     payload: bytes = b""
     shadow: ShadowScores | None = None
+    other_ways: OtherWays | None = None
+    """None in a log from before they were kept."""
 
     @property
     def tokens_used(self) -> int:

@@ -3,10 +3,15 @@
 import numpy as np
 
 from sidecar.domain import Floats
-from sidecar.features.view import Feature, View
+from sidecar.features.view import Columns, Feature, View
 
 FULL_SESSIONS = 50
 SMARTCTX_FULL = 5
+
+
+def most_uses(columns: Columns) -> float:
+    """Sessions that used the most used of the living memories, 0 where none was used."""
+    return float(columns.use_sessions.max(where=columns.live, initial=0))
 
 
 def sessions(view: View) -> Floats:
@@ -29,11 +34,10 @@ def linear(view: View) -> Floats:
 def to_most_used(view: View) -> Floats:
     """The importance-scorer note's: log10(1 + sessions) / log10(1 + sessions of the namespace's most used memory); 0
     for all where none was used."""
-    count = sessions(view)
-    most = float(count.max(where=view.columns.live, initial=0.0))
+    most = most_uses(view.columns) if view.most_uses is None else view.most_uses
     if not most:
         return view.nothing
-    share: Floats = np.minimum(np.log1p(count) / np.log1p(most), 1.0)
+    share: Floats = np.minimum(np.log1p(sessions(view)) / np.log1p(most), 1.0)
     return share
 
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.domain import Floats
-from sidecar.features.view import Feature, TermMatch, TextMatches, View
+from sidecar.features.view import Feature, Rows, TermMatch, TextMatches, View
 
 K1 = 0.9
 B = 0.4
@@ -92,9 +93,50 @@ def share_of_all_words(view: View) -> Floats:
     return found / max(len(text.words), 1)
 
 
+def value_at(view: View, rows: Rows) -> Floats:
+    """`value` of some rows. Shape (len(rows),)."""
+    terms = telling(view.text)
+    total = np.zeros(len(rows))
+    attainable = attainable_of(terms)
+    if not attainable:
+        return total
+    norm = length_norm(view, K1)[rows]
+    for term in terms:
+        counts = np.zeros(len(rows))
+        bears, at = _bearing(term, rows)
+        counts[bears] = term.counts[at[bears]]
+        total += term.idf * (counts / (counts + norm))
+    total /= attainable
+    return np.minimum(total, 1.0)
+
+
+def share_of_all_words_at(view: View, rows: Rows) -> Floats:
+    """`share_of_all_words` of some rows. Shape (len(rows),)."""
+    text = view.text
+    found = np.zeros(len(rows))
+    bears = [_bearing(term, rows)[0] for term in text.terms]
+    for word in text.words:
+        if word.length < 3 or not word.terms:
+            continue
+        bears_all = bears[word.terms[0]]
+        for index in word.terms[1:]:
+            bears_all = bears_all & bears[index]
+        found += bears_all
+    return found / max(len(text.words), 1)
+
+
+def _bearing(term: TermMatch, rows: Rows) -> tuple[NDArray[np.bool_], Rows]:
+    """Which of the rows bear the term, and where in its own rows: both of shape (len(rows),)."""
+    at = term.rows.searchsorted(rows)
+    if not term.rows.size:
+        return at > 0, at
+    return term.rows.take(at, mode="clip") == rows, at
+
+
 FEATURE = Feature(
     name="lexical",
     source="overlap of tokens with the task, by inverse document frequency and length, over the attainable maximum",
     values={"default": value, "smartctx": share_of_all_words},
+    values_at={"default": value_at, "smartctx": share_of_all_words_at},
     needs_task=True,
 )

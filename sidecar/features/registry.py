@@ -26,7 +26,7 @@ from sidecar.features import (
     thread,
     use_rate,
 )
-from sidecar.features.view import Feature, View
+from sidecar.features.view import Feature, Rows, View
 
 REGISTRY: tuple[Feature, ...] = (
     kind_prior.FEATURE,
@@ -61,11 +61,38 @@ def schema_hash(features: Sequence[Feature]) -> str:
 
 SCHEMA_HASH = schema_hash(REGISTRY)
 
+WAYS = tuple(f"{feature.name}:{way}" for feature in REGISTRY if len(feature.values) > 1 for way in feature.values)
+"""The ways to measure features that are measured in several, as feature:variant."""
+OTHERS_KNOWN = sum(len(feature.values) - 1 for feature in REGISTRY if not feature.needs_task)
+"""How many ways that are known before any task are not those of a view, whichever it has."""
+
 
 def feature_matrix(view: View) -> Floats:
     """Values of all features for all rows: shape (n, d), float64 in [0, 1], columns in the order of REGISTRY."""
     # Stacked by feature and turned: each column stays contiguous, which is how weights go through it.
     return np.stack([view.value(feature) for feature in REGISTRY]).T
+
+
+def other_ways(view: View) -> dict[str, Floats]:
+    """What the rows measure in those of WAYS that are not the view's, as far as it is known before any task. Each of
+    shape (n,)."""
+    return {
+        f"{feature.name}:{way}": feature.compute(view, way)
+        for feature in REGISTRY
+        if not feature.needs_task
+        for way in feature.values
+        if len(feature.values) > 1 and way != view.variants.get(feature.name, "default")
+    }
+
+
+def other_ways_at(view: View, rows: Rows) -> dict[str, Floats]:
+    """The rest of it, of some rows, in any order. Each of shape (len(rows),)."""
+    return {
+        f"{feature.name}:{way}": value_at(view, rows)
+        for feature in REGISTRY
+        for way, value_at in feature.values_at.items()
+        if way != view.variants.get(feature.name, "default")
+    }
 
 
 def values_without_use(view: View) -> dict[str, Floats]:

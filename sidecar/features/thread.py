@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sidecar.domain import Floats
 from sidecar.features import lexical, semantic
-from sidecar.features.view import Feature, TermMatch, View
-
-Rows: TypeAlias = NDArray[np.intp]
+from sidecar.features.view import Feature, Rows, TermMatch, View
 
 ANSWERED = 1.0
 """How far the previous memory counts if it asks."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ MOST_WORDS = 2_000
 MOST_BYTES_OF_TERMS = 16_000_000
 """Of the arrays that are kept for common terms, in one namespace."""
 
+Rows: TypeAlias = NDArray[np.intp]
 Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
 
@@ -186,6 +187,8 @@ class View:
     emotion_enabled: bool = False
     variants: Mapping[str, str] = field(default_factory=dict)
     """Which variant of a feature to take, by feature name; a preset that repeats a note carries that note's own."""
+    most_uses: float | None = None
+    """Sessions that used the most used memory of the whole namespace; None: of these rows."""
     memo: dict[str, Floats] = field(default_factory=dict)
     """Values of this task."""
     kept: Kept = field(default_factory=Kept)
@@ -231,6 +234,8 @@ class Feature:
     without_use: Callable[[View], Floats] | None = None
     """Of a feature that use feeds in part: its value as if nothing were known of use. None: all of it or nothing."""
     raw: Mapping[str, Callable[[View], Floats]] = field(default_factory=dict)
+    values_at: Mapping[str, Callable[[View, Rows], Floats]] = field(default_factory=dict)
+    """Of one that needs a task and is measured in several ways: the values of some rows alone, to the last bit."""
     version: int = 1
 
     def compute(self, view: View, variant: str = "default") -> Floats:

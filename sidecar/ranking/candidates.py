@@ -136,6 +136,7 @@ def standing_amounts(
             use_prior,
             emotion_enabled,
             weights.variants,
+            snapshot.most_uses,
         )
         found[rows] = add_up(standing_of(view, weights).known, {})[0]
     return found

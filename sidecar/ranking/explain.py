@@ -144,7 +144,7 @@ def _standing(case: Case) -> dict[str, Any]:
     standing: dict[str, Any] = {"score": float(own), "rank": 1 + int((total[passed] > own).sum()) + ties}
     if case.packed.ranked.rows:
         last = case.packed.ranked.rows[-1]
-        values, parts, _ = scored.at([row, last])
+        values, parts, *_ = scored.at([row, last])
         gaps = [
             FeatureGap(name, *each)
             for name, each in zip(FEATURE_NAMES, np.vstack((values, parts)).T.tolist(), strict=True)

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import DegradationReason, Micros, RankRequest
+from sidecar.domain import DegradationReason, Micros, OtherWays, RankRequest
 from sidecar.errors import ModelRefusedError
-from sidecar.features import View
+from sidecar.features import OTHERS_KNOWN, View, other_ways_at
 from sidecar.ranking.candidates import Task, candidates_of, part_with, standing_amounts
 from sidecar.ranking.gates import PASSED, Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
@@ -21,7 +21,7 @@ from sidecar.ranking.priors import PriorsByVersion
 from sidecar.ranking.reserved import ReserveSettings, default_slots
 from sidecar.ranking.shadow import score_beside
 from sidecar.ranking.stages import EMBED, MATCH, SCORE, Stopwatch
-from sidecar.ranking.standing import gates_at, standing
+from sidecar.ranking.standing import Details, gates_at, standing
 from sidecar.ranking.tokens import count_tokens
 from sidecar.retrieval.embedding import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
@@ -46,8 +46,9 @@ class Occasion:
     """The rows of the snapshot that are scored to serve the request, None for all."""
     choose: Callable[[Gates], NDArray[np.int32] | None]
     """What they would be behind other gates."""
+    view: View
+    """What the features read to score it. Its rows are those of `ranked`."""
     scored: Scored
-    """Its rows are those of `ranked`."""
     weights: Weights
     shadow: tuple[Weights, Scored] | None
     """What a shadow model makes of the same."""
@@ -64,6 +65,15 @@ class Occasion:
         if request.dry_run:
             slots = 0
         return Limits(request.max_items, request.token_budget, slots, request.min_score)
+
+    def other_ways(self, rows: NDArray[np.intp], known: Details) -> OtherWays:
+        """What rows of the view, in any order, measure in ways that did not score them; `known` is all else of them."""
+        of_task = other_ways_at(self.view, rows)
+        values = np.empty((len(rows), OTHERS_KNOWN + len(of_task)))
+        values[:, :OTHERS_KNOWN] = known.other_ways
+        for index, column in enumerate(of_task.values(), OTHERS_KNOWN):
+            values[:, index] = column
+        return OtherWays((*self.scored.standing.other_ways, *of_task), values)
 
 
 def says_something(task: str) -> bool:
@@ -157,6 +167,7 @@ class Occasions:
             use_prior=self._priors.of(request.namespace, snapshot.score_version),
             emotion_enabled=request.namespace in self._emotion,
             variants=weights.variants,
+            most_uses=snapshot.most_uses,
             kept=ranked.kept_of_texts,
         )
         known = standing(ranked, view, weights)
@@ -165,7 +176,7 @@ class Occasions:
         check()
         watch.lap(SCORE)
         return Occasion(
-            request, snapshot, ranked, candidates, choose, scored, weights, beside, as_of, tuple(degradations)
+            request, snapshot, ranked, candidates, choose, view, scored, weights, beside, as_of, tuple(degradations)
         )
 
     def _candidates(

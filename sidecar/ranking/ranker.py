@@ -17,6 +17,7 @@ from sidecar.domain import (
     DegradationReason,
     Memory,
     Micros,
+    OtherWays,
     Packet,
     PacketItems,
     PoolItems,
@@ -218,7 +219,7 @@ class Ranker:
             drawn_from = reserve(scored, packed, limits, recent, chance, self._reserve)
         swap_within = self._reserve.swap_within if packet_id else 0.0  # what is not logged teaches nothing
         rows, places = arrange(packed, drawn_from.drawn, chance, scored.score, swap_within)
-        items, undrawn = _log_rows(occasion, packed, drawn_from, rows, places)
+        items, undrawn, others = _log_rows(occasion, packed, drawn_from, rows, places)
         shadow = None
         if packet_id and occasion.shadow is not None:
             drawn = set(drawn_from.drawn)
@@ -250,6 +251,7 @@ class Ranker:
             request_id=request.request_id,
             payload=request.payload,
             shadow=shadow,
+            other_ways=others,
         )
         snapshot = occasion.snapshot
         return RankAnswer(packet, Served(occasion.ranked, rows), occasion.weights, kept=snapshot.kept)
@@ -257,8 +259,9 @@ class Ranker:
 
 def _log_rows(
     occasion: Occasion, packed: Packed, drawn_from: Reserve, rows: list[int], places: Places
-) -> tuple[PacketItems, PoolItems]:
-    """What the log keeps of every served memory, by place, and of the pool members that were not drawn."""
+) -> tuple[PacketItems, PoolItems, OtherWays]:
+    """What the log keeps of every served memory, by place, and of the pool members that were not drawn; and of both in
+    that order, what they measure in other ways."""
     scored, columns = occasion.scored, occasion.scored.columns
     propensity = dict(zip(drawn_from.rows, drawn_from.outcome.inclusion_propensity.tolist(), strict=True))
     drawn = drawn_from.drawn
@@ -306,4 +309,4 @@ def _log_rows(
         inclusion_propensities=[propensity[row] for row in undrawn],
         kinds=kinds[n:],
     )
-    return items, pool
+    return items, pool, occasion.other_ways(taken, details)

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Micros
-from sidecar.features import RAW_NAMES, REGISTRY, View, raw_columns, values_without_use
+from sidecar.features import OTHERS_KNOWN, RAW_NAMES, REGISTRY, View, other_ways, raw_columns, values_without_use
 from sidecar.features.recency import whole_minute
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.weights import KNOWN, Known, Weights, known_parts
 
-WIDTH = 2 * len(REGISTRY) + len(RAW_NAMES)
-"""Numbers that are known of a row: values, contributions, and the ages and counts behind them, in this order."""
+WIDTH = 2 * len(REGISTRY) + len(RAW_NAMES) + OTHERS_KNOWN
+"""Numbers that are known of a row: values, contributions, the ages and counts behind them, and values in other ways, in
+this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Standing:
     tokens: NDArray[np.int64]
     matrix: Floats
     places: NDArray[np.intp]
+    other_ways: tuple[str, ...]
+    """What the last OTHERS_KNOWN of the WIDTH numbers are."""
     made_of: tuple[object, ...]
 
     def at(self, rows: list[int], values: Mapping[int, Floats], parts: Mapping[int, Floats]) -> Details:
@@ -45,16 +48,17 @@ class Standing:
         for index, column in parts.items():
             found[len(REGISTRY) + index] = column.take(taken)
         by_row = found.T.copy()
-        d = len(REGISTRY)
-        return Details(by_row[:, :d], by_row[:, d : 2 * d], by_row[:, 2 * d :])
+        d, r = len(REGISTRY), WIDTH - OTHERS_KNOWN
+        return Details(by_row[:, :d], by_row[:, d : 2 * d], by_row[:, 2 * d : r], by_row[:, r:])
 
 
 class Details(NamedTuple):
-    """What is known of m rows: shapes (m, d), (m, d) and (m, r)."""
+    """What is known of m rows: shapes (m, d), (m, d), (m, r) and (m, OTHERS_KNOWN)."""
 
     features: Floats
     contributions: Floats
     raw: Floats
+    other_ways: Floats
 
 
 def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standing:
@@ -71,7 +75,9 @@ def standing_of(view: View, weights: Weights) -> Standing:
     d = len(REGISTRY)
     columns = {index: column for index, column in values.items() if column.any()}
     columns |= {d + index: column for index, column in known.parts.items()}
-    columns |= {2 * d + index: column for index, column in enumerate(raw_columns(view)) if column.any()}
+    others = other_ways(view)
+    behind = (*raw_columns(view), *others.values())
+    columns |= {2 * d + index: column for index, column in enumerate(behind) if column.any()}
     matrix = np.stack(list(columns.values())) if columns else np.empty((0, len(view.columns)))
     by_place = dict(zip(columns, matrix, strict=True))
     return Standing(
@@ -79,6 +85,7 @@ def standing_of(view: View, weights: Weights) -> Standing:
         tokens=view.columns.tokens.astype(np.int64),
         matrix=matrix,
         places=np.array(list(columns), dtype=np.intp),
+        other_ways=tuple(others),
         made_of=(weights, view.use_prior),
     )
 

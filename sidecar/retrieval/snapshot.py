@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import NO_CONTEXT, Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
+from sidecar.features.frequency import most_uses
 from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches, Words
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents, MemoryRows
@@ -59,6 +60,11 @@ class Snapshot:
     def live_count(self) -> int:
         """Memories that live."""
         return self.contents.live_count
+
+    @property
+    def most_uses(self) -> float:
+        """Sessions that used the most used memory."""
+        return self.kept.once("most uses", lambda: most_uses(self.columns))
 
     @property
     def columns(self) -> Columns:

@@ -1,7 +1,6 @@
 """Reads packets and reports out of a store's file, for training: beside a running server, and without writing.
 
-Of a memory its id is read and the numbers of its importance, and its text where features are to be measured again: what
-else training goes by was logged with the packet.
+Of a memory its id is read and the numbers of its importance: what else training goes by was logged with the packet.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sidecar.domain import Micros
@@ -68,24 +67,6 @@ def read_signals(database: Path, namespace: str = "") -> dict[tuple[str, str], d
         with contextlib.closing(connect_for_reading(database)) as connection:
             _check(connection, database)
             return importance.read_signals(connection, namespace)
-    except sqlite3.Error as error:
-        raise translate(error) from error
-
-
-def read_texts(database: Path, keys: Iterable[int]) -> dict[int, tuple[str, Micros]]:
-    """memory key -> content and when the memory was last written, of those among `keys` that are still there. Raises as
-    `read_log`."""
-    try:
-        with contextlib.closing(connect_for_reading(database)) as connection:
-            _check(connection, database)
-            found = {}
-            for key in sorted(keys):
-                row = connection.execute(
-                    "SELECT content, update_time FROM memories WHERE memory_key = ?", (key,)
-                ).fetchone()
-                if row is not None:
-                    found[key] = (row[0], row[1])
-            return found
     except sqlite3.Error as error:
         raise translate(error) from error
 

@@ -23,6 +23,7 @@ from sidecar.domain import (
     ImportancePart,
     LeftOutReason,
     Micros,
+    OtherWays,
     Packet,
     PacketItem,
     PartName,
@@ -252,7 +253,15 @@ def _write_packet(packet: Packet) -> tuple[str, dict[str, Any]]:
         ],
         "undrawn": [_write_scored(item) for item in packet.undrawn],
         "shadow": None if packet.shadow is None else _write_shadow(packet.shadow),
+        "other_ways": None if packet.other_ways is None else _write_ways(packet.other_ways, len(packet.items)),
     }
+
+
+def _write_ways(ways: OtherWays, count: int) -> list[dict[str, Any]]:
+    return [
+        {"way": name, "items": _list(values[:count]), "undrawn": _list(values[count:])}
+        for name, values in zip(ways.names, ways.values.T, strict=True)
+    ]
 
 
 def _write_shadow(shadow: ShadowScores) -> dict[str, Any]:
@@ -320,6 +329,7 @@ def _read_packet(row: JsonFields, namespace: str) -> Packet:
         reserved_slots=row.whole("reserved_slots"),
         payload=row.data("request"),
         shadow=_read_shadow(row.object("shadow"), items, len(undrawn)),
+        other_ways=_read_ways(row.rows("other_ways"), len(items), len(undrawn)),
         **others,
     )
 
@@ -336,6 +346,18 @@ def _read_shadow(row: JsonFields | None, items: Sequence[PacketItem], undrawn: i
     scores = np.array([*(each.number("score") for each in given), *rest.tolist()])
     matrix = np.array(parts) if parts else np.empty((0, 0))
     return ShadowScores(row.text("version", _TEXTS["model_version"]), scores, matrix)
+
+
+def _read_ways(rows: Sequence[JsonFields], items: int, undrawn: int) -> OtherWays | None:
+    if not rows:
+        return None
+    names = tuple(each.text("way", _TEXTS["model_version"]) for each in rows)
+    parts = [(each.floats("items"), each.floats("undrawn")) for each in rows]
+    if any((len(of_items), len(rest)) != (items, undrawn) for of_items, rest in parts):
+        raise ValueError("other_ways have not one number for each of items and undrawn")
+    if len(set(names)) != len(names):
+        raise ValueError("other_ways name a way twice")
+    return OtherWays(names, np.stack([np.concatenate(part) for part in parts], axis=1))
 
 
 def _read_scored(row: JsonFields) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sidecar.domain import (
     EmptyReason,
     Floats,
     LeftOutReason,
+    OtherWays,
     Packet,
     PacketItems,
     PoolItems,
@@ -68,6 +69,8 @@ _COLUMNS = (
     "shadow_version",
     "shadow_scores",
     "shadow_contributions",
+    "other_way_names",
+    "other_ways",
 )
 _AS_THEY_ARE = (
     *("packet_id", "namespace", "session_id", "agent_id", "surface", "request_id", "model_version"),
@@ -133,6 +136,7 @@ def to_rows(packet: Packet) -> PacketRows:
         _pack(undrawn.features),
         _pack(undrawn.raw),
         *_shadow_columns(packet.shadow),
+        *_other_way_columns(packet.other_ways),
     )
     exposures = zip(
         range(1, len(items) + 1),
@@ -215,6 +219,7 @@ def _packet(row: Mapping[str, Any], items: PacketItems, undrawn: PoolItems) -> P
         pool_sizes=(row["pool_size_unreported"], row["pool_size_reported"]),
         payload=bytes(row["request"]),
         shadow=_shadow(row, len(items)),
+        other_ways=_other_ways(row, len(items) + len(undrawn)),
     )
 
 
@@ -227,6 +232,15 @@ def _shadow(row: Mapping[str, Any], count: int) -> ShadowScores | None:
         return None
     scores = np.frombuffer(row["shadow_scores"], "<f8")
     return ShadowScores(row["shadow_version"], scores, _rows(row["shadow_contributions"], count))
+
+
+def _other_way_columns(ways: OtherWays | None) -> tuple[str, bytes]:
+    return ("[]", b"") if ways is None else (to_json(ways.names), _pack(ways.values))
+
+
+def _other_ways(row: Mapping[str, Any], count: int) -> OtherWays | None:
+    names = tuple(json.loads(row["other_way_names"]))
+    return OtherWays(names, np.frombuffer(row["other_ways"], "<f8").reshape(count, len(names))) if names else None
 
 
 def _items(row: Mapping[str, Any], exposures: Sequence[Row], kinds: Sequence[str]) -> PacketItems:

@@ -25,7 +25,7 @@ REPORT_BYTES = 220
 _BLOBS = (
     "request",
     *("features", "contributions", "raw", "left_out", "degradations", "undrawn_ids", "undrawn_keys", "undrawn_tokens"),
-    "kinds",
+    *("kinds", "other_ways"),
     *("undrawn_scores", "undrawn_task_fits", "undrawn_propensities", "undrawn_features", "undrawn_raw"),
 )
 _BYTES = (

@@ -388,6 +388,13 @@ _LAST_USES: Migration = (
     "DROP INDEX session_uses_by_time",
 )
 
+# What the memories of a packet measure in the ways of features that did not score them (names as feature:variant), so
+# that presets of those ways can be evaluated on it. Nothing in packets from before.
+_OTHER_WAYS: Migration = (
+    "ALTER TABLE packets ADD COLUMN other_way_names TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE packets ADD COLUMN other_ways BLOB NOT NULL DEFAULT x''",
+)
+
 MIGRATIONS: Sequence[Migration] = (
     (*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),
     _KINDS,
@@ -396,6 +403,7 @@ MIGRATIONS: Sequence[Migration] = (
     _LAST_USES,
     IMPORTANCE_PARTS,
     IMPORTANCE_LINKS,
+    _OTHER_WAYS,
 )
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 

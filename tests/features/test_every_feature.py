@@ -10,16 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.features import (
+    BY_NAME,
     FEATURE_NAMES,
+    OTHERS_KNOWN,
     RAW_NAMES,
     REGISTRY,
     SCHEMA_HASH,
     USE_FAMILY,
+    WAYS,
     Columns,
     Feature,
     Kept,
     View,
     feature_matrix,
+    other_ways,
+    other_ways_at,
     raw_matrix,
 )
 from sidecar.features.importance import without_use
@@ -47,6 +52,23 @@ def test_values_stay_in_their_bounds(any_view: View) -> None:
     assert matrix.dtype == np.float64
     assert np.isfinite(matrix).all()
     assert ((matrix >= 0.0) & (matrix <= 1.0)).all()
+
+
+@given(st.data(), views())
+def test_other_ways_are_those_that_did_not_score(data: st.DataObject, any_view: View) -> None:
+    """Each way of a feature but the view's own, with the values, to the last bit, that a view of that way has; of some
+    rows in any order where a task is needed."""
+    n = len(any_view.columns)
+    rows = np.array(data.draw(st.permutations(range(n)))[: data.draw(st.integers(0, n))], np.intp)
+    known, of_task = other_ways(any_view), other_ways_at(any_view, rows)
+    own = {f"{name}:{way}" for name, way in any_view.variants.items()}
+    assert {*known, *of_task} == set(WAYS) - own
+    assert len(known) == OTHERS_KNOWN
+    for name in (*known, *of_task):
+        feature, _, way = name.partition(":")
+        as_way = replace(any_view, variants={**any_view.variants, feature: way}, memo={}, kept=Kept())
+        whole = as_way.value(BY_NAME[feature])
+        assert np.array_equal(known[name], whole) if name in known else np.array_equal(of_task[name], whole[rows])
 
 
 @given(views())

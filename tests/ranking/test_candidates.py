@@ -63,10 +63,12 @@ def state_of(found: list[Memory], uses: dict[int, UseCounts]) -> Change:
 def test_a_part_is_scored_as_the_whole_is(
     data: st.DataObject, found: list[Memory], weights: Weights, task: str
 ) -> None:
-    """Whichever rows are chosen, each has the score, fit, contributions, values and raw numbers that it has when
-    everything is scored, to the last bit; and every other row is counted as no candidate."""
+    """Whichever rows are chosen, each has the score, fit, contributions, values, raw numbers and values in other ways
+    that it has when everything is scored, to the last bit; and every other row is counted as no candidate."""
     named = [replace(memory, id=f"m{at}", key=at, embedding=vector(at)) for at, memory in enumerate(found, start=1)]
-    uses = {memory.key: UseCounts(used=1.0, seen=2.0, use_sessions=1, reported_sessions=2) for memory in named[::2]}
+    uses = {
+        memory.key: UseCounts(used=1.0, seen=2.0, use_sessions=memory.key, reported_sessions=2) for memory in named[::2]
+    }
     snapshot = empty_snapshot().apply(state_of(named, uses))
     gates = gates_at(snapshot, NOW)
     passed = np.flatnonzero(gates.codes == PASSED).tolist()
@@ -75,7 +77,12 @@ def test_a_part_is_scored_as_the_whole_is(
     scores = []
     for rows, its_gates in ((snapshot, gates), (part, part_gates)):
         text = rows.with_vectors(snapshot.match_text(task), vector(7))
-        view = View(rows.columns, text, NOW, HALF_LIFE_DAYS, PRIOR, kept=rows.kept_of_texts, variants=weights.variants)
+        view = View(
+            *(rows.columns, text, NOW, HALF_LIFE_DAYS, PRIOR),
+            kept=rows.kept_of_texts,
+            variants=weights.variants,
+            most_uses=snapshot.most_uses,
+        )
         scores.append(score(view, its_gates, standing(rows, view, weights), weights, 3))
     whole, some = scores
     here, there = part.rows.searchsorted(chosen).tolist(), chosen.tolist()

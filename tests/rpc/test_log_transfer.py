@@ -24,6 +24,7 @@ from sidecar.domain import (
     ImportancePart,
     LeftOutReason,
     Micros,
+    OtherWays,
     Packet,
     PacketItem,
     PartName,
@@ -68,6 +69,12 @@ def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @st.composite
+def other_ways(draw: st.DrawFn, count: int) -> OtherWays:
+    names = draw(st.lists(ids, min_size=1, max_size=3, unique=True))
+    return OtherWays(tuple(names), np.array([[draw(units) for _ in names] for _ in range(count)]).reshape(count, -1))
+
+
+@st.composite
 def packets(draw: st.DrawFn) -> Packet:
     items = tuple(
         PacketItem(
@@ -96,6 +103,7 @@ def packets(draw: st.DrawFn) -> Packet:
         undrawn=undrawn,
         **more,
         shadow=shadow,
+        other_ways=draw(st.none() | other_ways(len(items) + len(undrawn))),
         score_version=draw(counts),
         as_of_time=draw(times),
         create_time=draw(times),
@@ -221,6 +229,9 @@ def line(kind: str, **fields: Any) -> bytes:
         (row(item={"segment": "first"}), "items[0].segment"),
         (row(item={"key": 2}), "items[0].key"),
         (row(item={"swapped": 1}), "items[0].swapped"),
+        (row(other_ways=[{"way": "", "items": [1], "undrawn": []}]), "other_ways[0].way"),
+        (row(other_ways=[{"way": "a:b", "items": [1, 1], "undrawn": []}]), "not one number for each of items"),
+        (row(other_ways=[{"way": "a:b", "items": [1], "undrawn": []}] * 2), "name a way twice"),
         (line("rating", memory_id="m", rating="withdrawn", time="2026-10-01T00:00:00Z"), "rating is 'withdrawn'"),
         (line("memory_state", memory_id="m", update_time="2026-10-01T00:00:00Z", importance_use=2), "importance_use"),
         (line("report", report_id="r"), "channel"),

@@ -9,6 +9,7 @@ from sidecar.domain import (
     DegradationReason,
     EmptyReason,
     LeftOutReason,
+    OtherWays,
     Packet,
     PacketItem,
     PoolItem,
@@ -80,6 +81,7 @@ def packet(packet_id: str, items: int = 3, undrawn: int = 2, width: int = 5, **f
         "surface": "cli",
         "request_id": "request",
         "payload": b"\x00\xffpayload",
+        "other_ways": OtherWays(("lexical:smartctx", "frequency:importance"), random.random((items + undrawn, 2))),
         **fields,
     }
     return Packet(**given)
@@ -107,6 +109,7 @@ EMPTY: dict[str, Any] = {
     "surface": "",
     "request_id": "",
     "payload": b"",
+    "other_ways": None,
 }
 
 

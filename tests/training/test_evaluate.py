@@ -204,14 +204,13 @@ def test_worse_is_said_to_be_worse(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
-    """Unknown names with the nearest; presets whose measures this log, or any, does not have; no shadow; no log."""
+    """Unknown names with the nearest; presets whose measures this log does not have; no shadow; no log."""
     write_log(tmp_path / "log.jsonl", log_of(make_dataset(TRUTH, sessions=3, seed=3)))
     code, found = evaluated("engin", tmp_path / "log.jsonl")
     assert (code, "Did you mean 'engine'" in found["error"]["message"]) == (ExitCode.USAGE, True)
-    code, found = evaluated("smartctx", tmp_path / "log.jsonl")
-    assert (code, "name the store's folder" in found["error"]["message"]) == (ExitCode.USAGE, True)
-    code, found = evaluated("importance", tmp_path / "log.jsonl")
-    assert (code, "importance and frequency in a way of its own" in found["error"]["message"]) == (ExitCode.USAGE, True)
+    for preset in ("smartctx", "importance"):
+        code, found = evaluated(preset, tmp_path / "log.jsonl")
+        assert (code, f"what '{preset}' measures" in found["error"]["message"]) == (ExitCode.GATED, True)
     code, found = evaluated("shadow", tmp_path / "log.jsonl")
     assert (code, "promote MODEL --role shadow" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
     code, found = evaluated("engine", tmp_path / "nowhere.jsonl")

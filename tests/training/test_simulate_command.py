@@ -54,6 +54,20 @@ def test_habits_are_the_agents_and_the_log_can_be_trained_on(tmp_path: Path) -> 
     assert shares["silent"] < 0.2
 
 
+def test_any_preset_is_evaluated_on_what_it_wrote(tmp_path: Path) -> None:
+    """Those that measure in ways of their own too; the preset that served scores as was logged."""
+    log = tmp_path / "log.parquet"
+    simulated("--out", log)  # refused by gates, so that one preset serves all rounds
+    for preset in ("default", "engine", "smartctx", "importance"):
+        done = CliRunner().invoke(cli, ["evaluate", preset, str(log), "--json"])
+        assert done.exit_code == 0
+        found = json.loads(done.stdout)
+        assert (found["packets"], found["packets_without_measures"]) == (120, 0)
+        if preset == "default":
+            assert found["ndcg"]["difference"] == 0.0
+            assert found["off_policy"]["estimates"]["SNIPS"]["difference"] == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
-from sidecar.store.log_reading import read_stored_model, read_texts
+from sidecar.store.log_reading import read_stored_model
 from training.commands.progress import steps
 from training.commands.reading import finite, log_errors, log_options, read_model
 from training.dataset import Cutoffs, Dataset, build_dataset
@@ -25,7 +24,6 @@ from training.sources import database_of, read_source
 if TYPE_CHECKING:
     from training.evaluate import Evaluation
     from training.model import Model
-    from training.variants import Asked, Texts
 
 LOGGED, SHADOW = "logged", "shadow"
 """The scores that packets were served with, and those that a shadow logged beside them."""
@@ -74,21 +72,16 @@ def evaluate(
     logged. nDCG@K comes with a bootstrap over sessions; what would have been used of reserved slots is estimated five
     ways, with intervals clustered by session. Nothing is written.
     """
-    from sidecar.rpc.kept import task_of
-    from training.evaluate import Shadows
+    from training.evaluate import Shadows, as_scored_by
     from training.evaluate import evaluate as evaluated
-    from training.variants import Asked
+    from training.variants import ways_of
 
-    given = None if model == SHADOW else _scoring(model, source)
-    other = None if against == LOGGED else _scoring(against, source)
-    shadows, asked = Shadows(), Asked(task_of)
+    given = None if model == SHADOW else read_model(model, source)
+    other = None if against == LOGGED else read_model(against, source)
+    shadows = Shadows()
     with steps() as advance, log_errors():
         rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
-        if has_variants := any(each is not None and each.common.variants for each in (given, other)):
-            rows = asked.passing(rows)
-        dataset = build_dataset(rows, cutoffs)
-        texts = _texts(source, asked.keys) if has_variants else {}
-        measured = partial(_measured, dataset, asked, texts, partial(advance, "texts"))
+        dataset = build_dataset(rows, cutoffs, ways=ways_of(each for each in (given, other) if each is not None))
         packets = np.ones(len(dataset.packets), bool)
         draws_of = given
         if given is None:
@@ -99,22 +92,24 @@ def evaluate(
                     ExitCode.NOT_FOUND,
                 )
             draws_of = _registered(shadows.version, source)
-        aged, known = (dataset, packets) if draws_of is None else measured(draws_of)
+        aged, known = (dataset, packets) if draws_of is None else as_scored_by(dataset, draws_of)
         if given is not None:
             new_scores = given.served_scores(aged)
         old_scores = dataset.score
         if other is not None:
-            as_other, known_of_other = measured(other)
+            as_other, known_of_other = as_scored_by(dataset, other)
             old_scores = other.served_scores(as_other)
             known = known & known_of_other
-        without_texts = int((packets & ~known).sum())
+        unmeasured = int((packets & ~known).sum())
         packets = packets & known
+        if unmeasured and not packets.any():
+            raise Failure(_no_measures(unmeasured, given, other), ExitCode.GATED)
         advance("comparison", 0, 1)
         settings = GateSettings(top_k=top_k, bootstrap_rounds=rounds)
         found = evaluated(aged, new_scores, old_scores, packets, draws_of, settings, seed)
         advance("comparison", 1, 1)
     name = shadows.version if given is None else given.common.version
-    on = Basis(dataset, packets, without_texts, _known_before(model, dataset, packets))
+    on = Basis(dataset, packets, unmeasured, _known_before(model, dataset, packets))
     if as_json:
         screen.document(finite(_document(found, name, against, on, top_k)))
     else:
@@ -125,50 +120,22 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What an evaluation stands on: `packets` (p,) marks what it went by, `without_texts` counts the packets that it
-    could not, `before_the_model` the sessions that the model may have been fitted on."""
+    """What an evaluation stands on: `packets` (p,) marks what it went by, `unmeasured` counts the packets that it could
+    not, `before_the_model` the sessions that the model may have been fitted on."""
 
     dataset: Dataset
     packets: np.ndarray
-    without_texts: int
+    unmeasured: int
     before_the_model: int
 
 
-def _scoring(name: str, source: Path) -> Model:
-    """A model that logged packets can be scored by. Raises Failure."""
-    from training.variants import unmeasurable
-
-    found = read_model(name, source)
-    if missing := unmeasurable(found.common.variants):
-        raise Failure(
-            f"{name!r} measures {' and '.join(missing)} in a way of its own, from what no log has (marks, and counts "
-            "of the whole namespace at that moment): have it score requests (`rank --weights`) and compare those",
-            ExitCode.USAGE,
-        )
-    if found.common.variants and database_of(source) is None:
-        raise Failure(
-            f"{name!r} measures features in ways of its own, from the texts of tasks and memories, which only a store "
-            "has: name the store's folder in the place of this log",
-            ExitCode.USAGE,
-        )
-    return found
-
-
-def _texts(source: Path, keys: set[int]) -> Texts:
-    database = database_of(source)
-    return {} if database is None else read_texts(database, keys)
-
-
-def _measured(
-    dataset: Dataset, asked: Asked, texts: Texts, progress: Callable[[int, int], None], model: Model
-) -> tuple[Dataset, np.ndarray]:
-    """The data set as the model would have measured it, and the packets of which that is known, (p,)."""
-    from training.evaluate import as_scored_by
-
-    aged = as_scored_by(dataset, model)
-    if not model.common.variants:
-        return aged, np.ones(len(dataset.packets), bool)
-    return asked.measured(aged, model.common.variants, texts, progress)
+def _no_measures(count: int, *models: Model | None) -> str:
+    names = " and ".join(repr(each.common.version) for each in models if each is not None and each.common.variants)
+    return (
+        f"none of the {screen.counted(count, 'packet')} of this window has what {names} measures in ways of its own: a "
+        "version from before that was logged served or exported them. Export the log of a store anew, and take a "
+        "window of packets that this version served (--from TIME); or have it score requests (`rank --weights`)"
+    )
 
 
 def _registered(version: str, source: Path) -> Model | None:
@@ -205,7 +172,7 @@ def _document(found: Evaluation, name: str, against: str, on: Basis, top_k: int)
         "against": against,
         "packets": int(on.packets.sum()),
         "reported_packets": int(on.dataset.packets.reported[on.packets].sum()),
-        "packets_without_texts": on.without_texts,
+        "packets_without_measures": on.unmeasured,
         "packets_of_own_measures": sum(on.dataset.own_measures.values()),
         "sessions_before_the_model": on.before_the_model,
         "verdict": found.verdict,
@@ -244,15 +211,15 @@ def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> 
         f"{found.ndcg.new:.4f} against {found.ndcg.old:.4f}, {apart.mean:+.4f} [{apart.low:+.4f}, {apart.high:+.4f}]"
     )
     click.echo(f"{found.words}.")
-    if on.without_texts:
+    if on.unmeasured:
         click.echo(
-            f"{screen.counted(on.without_texts, 'packet')} left out: a memory in each was written or deleted since, or "
-            "came with the request, and the text that was scored is not there."
+            f"{screen.counted(on.unmeasured, 'packet')} left out: a version served or exported them that did not log "
+            "what is measured here."
         )
     if left_out := on.dataset.own_measures:
         click.echo(
-            f"{screen.counted(sum(left_out.values()), 'packet')} left out: {' and '.join(left_out)} served and logged "
-            "features that it measures in ways of its own."
+            f"{screen.counted(sum(left_out.values()), 'packet')} left out: {' and '.join(left_out)} served, and an "
+            "earlier version, which logged its measures alone."
         )
     if on.before_the_model:
         click.echo(
