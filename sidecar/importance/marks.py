@@ -116,31 +116,41 @@ CHATTER: Mapping[str, str] = {
     "en": r"mentioned|recounted|anecdote|story|stories|chat|chatted|joked?|jokes|laugh\w*|enjoy\w*|lovely|gorgeous|pleasant|funny|nice|"
     r"weather|coffee|(?:nice|great|good|lovely|your|my|everyone's) weekend|good time|great time|wished|hoped|hopes|thanked|chit|overall|fun|fond|cheerful|friendly|remembers|"
     r"angry|furious|fed up|worst|awful|tired|sigh\w*|feels|felt|happy|sad|surprising|cute|rainy|sunny|"
-    r"lunch|dinner|breakfast|brunch|pizzas?|cakes?|cookies|biscuits|doughnuts|snacks?|sandwich\w*|beers?|wine|tea|barbecue|picnic|party|parties|movie|football|match|concert|happy to help|let me know|feel free|as an assistant|sorry|apolog\w*|helpful|ugh|mad|crazy|hate this|annoyed|bored|boring|excited|delighted|pleased|smil\w*|emoji|selfie|photos?|video|gossip\w*|holidays?|vacation",
+    r"lunch|dinner|breakfast|brunch|pizzas?|cakes?|cookies|biscuits|doughnuts|snacks?|sandwich\w*|beers?|wine|tea|barbecue|picnic|party|parties|movie|football|match|concert|happy to help|let me know|feel free|as an assistant|sorry|apolog\w*|helpful|ugh|mad|crazy|hate this|annoyed|bored|boring|excited|delighted|pleased|smil\w*|emoji|selfie|photos?|video|gossip\w*|holidays?|vacation|"
+    r"plays \w+ on|squad|kick-?off|league|championship|tournament|scored \w+ goals|mascot",
     "de": "erzähl*|anekdote|geschichte|geplaudert|lacht*|gelacht|witz*|nett*|schön*|lustig*|wetter|kaffee|kuchen|schönes wochenende|"
     "feierabend|gewünscht|bedankt|gefreut|freut|freude|genoss*|wütend|genervt|müde|traurig|glücklich|fühlt*|seufz*|"
-    "mittagessen|abendessen|frühstück*|pizza|kekse|bier|wein|tee|grillen|party|feier*|film|fußball|spiel|konzert|gern geholfen|entschuldig*|tut mir leid|genervt|gelangweilt|langweilig|begeistert|lächel*|foto*|video|urlaub|tratsch*",
+    "mittagessen|abendessen|frühstück*|pizza|kekse|bier|wein|tee|grillen|party|feier*|film|fußball|spiel|konzert|gern geholfen|entschuldig*|tut mir leid|genervt|gelangweilt|langweilig|begeistert|lächel*|foto*|video|urlaub|tratsch*|"
+    "kader|liga|meisterschaft|turnier|anpfiff|spielt am",
     "fr": "racont*|anecdote|histoire|bavard*|rire|rit|ri|blague*|joli*|agréable*|drôle*|météo|beau temps|café|bon week-end|souhait*|"
     "remerci*|espér*|content*|fâché*|marre|fatigué*|triste*|heureu*|"
-    "déjeuner|dîner|petit-déjeuner|pizza*|gâteau*|biscuits|croissants|bière|vin|thé|pique-nique|fête|film|foot|match|concert|désolé*|navré*|excus*|ravi*|ennuyé*|ennuyeu*|sourire|sourit|photo*|vidéo|vacances|potins",
+    "déjeuner|dîner|petit-déjeuner|pizza*|gâteau*|biscuits|croissants|bière|vin|thé|pique-nique|fête|film|foot|match|concert|désolé*|navré*|excus*|ravi*|ennuyé*|ennuyeu*|sourire|sourit|photo*|vidéo|vacances|potins|"
+    r"ligue|championnat|tournoi|joue \w+ (?:à|contre)|coup d'envoi",
     "es": "cont[óa]|cuenta que|anécdota|historia|charl*|ri[óe]|reír*|broma*|bonit*|agradable*|divertid*|simpátic*|clima|café|buen fin de semana|"
     "dese[óa]*|agradeci*|encantad*|enfadad*|harto|harta|cansad*|triste*|feliz|contento|contenta|comentan|"
-    "almuerzo|almorzar|comida|cena|cenar|desayun*|pizzas?|tarta|pastel|galletas|bocadillo*|cerveza*|vino|té|picnic|fiesta|película|fútbol|partido|concierto|perdón|disculp*|lo siento|aburrid*|emocionad*|sonri*|foto*|vídeo|vacaciones|cotille*",
+    "almuerzo|almorzar|comida|cena|cenar|desayun*|pizzas?|tarta|pastel|galletas|bocadillo*|cerveza*|vino|té|picnic|fiesta|película|fútbol|partido|concierto|perdón|disculp*|lo siento|aburrid*|emocionad*|sonri*|foto*|vídeo|vacaciones|cotille*|"
+    "liga|campeonato|torneo|juega el|juega contra",
     "ru": "рассказ*|анекдот*|истори*|болта*|смея*|шутк*|шутил*|мил*|приятн*|забавн*|погод*|кофе|хороших выходных|пожела*|поблагодар*|надея*|"
     "рад|рада|злит*|надоел*|устал*|груст*|счастлив*|"
-    "обед|обеда*|ужин*|завтрак*|пицц*|торт*|печень*|пирож*|бутерброд*|пив*|вин[оа]|чай|чая|чаю|пикник*|вечеринк*|праздник*|фильм*|футбол*|матч*|концерт*|извин*|прости*|скучн*|в восторге|улыб*|фото*|видео|отпуск*|сплетн*",
+    "обед|обеда*|ужин*|завтрак*|пицц*|торт*|печень*|пирож*|бутерброд*|пив*|вин[оа]|чай|чая|чаю|пикник*|вечеринк*|праздник*|фильм*|футбол*|матч*|концерт*|извин*|прости*|скучн*|в восторге|улыб*|фото*|видео|отпуск*|сплетн*|"
+    "лига|лиги|чемпионат*|турнир*|играет в|играет со?",
     "ar": "حكى|حكت|قصة|ضحك|يضحك|نكتة|لطيف|جميل|ممتع|الطقس|القهوة|قهوة|تمنى|تمنت|شكرني| شكر|سعيد|غاضب|تعب|حزين|ودعني|لذيذ|"
-    "غداء|نتغدى|تغدى|عشاء|فطور|إفطار|بيتزا|كعك|حلوى|شاي|نزهة|حفلة|فيلم|مباراة|كرة القدم|حفل |آسف|عذرا|معذرة|ممل|متحمس|ابتسم|صورة|صور |فيديو|عطلة سعيدة|إجازة ممتعة|ثرثر",
+    "غداء|نتغدى|تغدى|عشاء|فطور|إفطار|بيتزا|كعك|حلوى|شاي|نزهة|حفلة|فيلم|مباراة|كرة القدم|حفل |آسف|عذرا|معذرة|ممل|متحمس|ابتسم|صورة|صور |فيديو|عطلة سعيدة|إجازة ممتعة|ثرثر|"
+    "الدوري|بطولة|يلعب ضد",
     "ko": "이야기했|이야기를|얘기|수다|웃었|웃으|농담|재미있|재밌|예쁘|예쁜|귀여|날씨|커피|즐거운 주말|주말 잘|즐거|고맙|고마워|감사하|반가|화가|짜증|피곤|슬프|"
     "행복|기분|느꼈|느낀|"
-    "점심|저녁|아침 식사|브런치|피자|케이크|과자|쿠키|도넛|간식|맥주|와인|차를 마|소풍|파티|영화|축구|경기|콘서트|죄송|미안|지루|신나|신났|미소|사진|동영상|휴가|수다",
+    "점심|저녁|아침 식사|브런치|피자|케이크|과자|쿠키|도넛|간식|맥주|와인|차를 마|소풍|파티|영화|축구|경기|콘서트|죄송|미안|지루|신나|신났|미소|사진|동영상|휴가|수다|"
+    "리그|선수권|대회|킥오프",
     "ja": "話してくれ|話をして|思い出話|雑談|笑っ|笑い|冗談|楽し|かわい|可愛|きれい|天気|コーヒー|良い週末|週末は天気|嬉し|うれし|ありがと|お礼|怒っ|もう嫌|疲れ|"
     "悲し|幸せ|気分|気持ち|ため息|最悪|"
-    "昼食|お昼|ランチ|夕食|夕飯|朝食|ピザ|ケーキ|クッキー|お菓子|ドーナツ|おやつ|ビール|ワイン|お茶|ピクニック|パーティー|映画|サッカー|試合|コンサート|ごめん|申し訳|すみません|退屈|わくわく|微笑|写真|動画|休暇|噂話",
+    "昼食|お昼|ランチ|夕食|夕飯|朝食|ピザ|ケーキ|クッキー|お菓子|ドーナツ|おやつ|ビール|ワイン|お茶|ピクニック|パーティー|映画|サッカー|試合|コンサート|ごめん|申し訳|すみません|退屈|わくわく|微笑|写真|動画|休暇|噂話|"
+    "リーグ|選手権|大会|キックオフ",
     "zh": "聊|讲了|故事|笑|玩笑|有趣|好玩|可爱|可愛|漂亮|天气|天氣|咖啡|周末愉快|周末快乐|週末は天気|开心|開心|高兴|高興|祝你|祝大家|祝福|感谢|感謝|谢谢|生气|生氣|好烦|烦死|好累|太累|难过|心情|觉得|感觉|"
-    "午饭|午餐|晚饭|晚餐|早饭|早餐|披萨|蛋糕|饼干|零食|甜点|啤酒|红酒|喝茶|奶茶|野餐|聚会|派对|电影|足球|球赛|比赛|演唱会|抱歉|对不起|无聊|激动|微笑|照片|拍照|视频|度假|八卦",
+    "午饭|午餐|晚饭|晚餐|早饭|早餐|披萨|蛋糕|饼干|零食|甜点|啤酒|红酒|喝茶|奶茶|野餐|聚会|派对|电影|足球|球赛|比赛|演唱会|抱歉|对不起|无聊|激动|微笑|照片|拍照|视频|度假|八卦|"
+    "联赛|锦标赛|开球|阵容",
     "th": "เล่า|เรื่องตลก|หัวเราะ|คุยเล่น|สนุก|น่ารัก|สวย|อากาศ|กาแฟ|ขอบคุณ|ดีใจ|โกรธ|หงุดหงิด|เหนื่อย|เศร้า|มีความสุข|รู้สึก|อร่อย|"
-    "มื้อเที่ยง|มื้อเย็น|อาหารเช้า|กินข้าว|พิซซ่า|เค้ก|คุกกี้|ขนม|เบียร์|ไวน์|น้ำชา|ปิกนิก|ปาร์ตี้|งานเลี้ยง|ดูหนัง|ภาพยนตร์|ฟุตบอล|คอนเสิร์ต|ขอโทษ|เสียใจด้วย|เบื่อ|ตื่นเต้น|ยิ้ม|รูปถ่าย|ถ่ายรูป|วิดีโอ|พักร้อน|นินทา",
+    "มื้อเที่ยง|มื้อเย็น|อาหารเช้า|กินข้าว|พิซซ่า|เค้ก|คุกกี้|ขนม|เบียร์|ไวน์|น้ำชา|ปิกนิก|ปาร์ตี้|งานเลี้ยง|ดูหนัง|ภาพยนตร์|ฟุตบอล|คอนเสิร์ต|ขอโทษ|เสียใจด้วย|เบื่อ|ตื่นเต้น|ยิ้ม|รูปถ่าย|ถ่ายรูป|วิดีโอ|พักร้อน|นินทา|"
+    "ลีก|แข่งขัน|ทัวร์นาเมนต์",
 }
 """What is said in company and what is vented: stories, courtesies, moods."""
 
@@ -195,20 +205,30 @@ PAST: Mapping[str, str] = {
 TRUISM: Mapping[str, str] = {
     "en": r"is key|is the key|key to \w+|matters|success\w*|teamwork|communication is|quality is|foundation of|at the heart|half the battle|everybody's|everyone's|everybody knows|"
     r"goes a long way|strive\w*|precious|as (?:we|they) say|that's life|the most important thing|in life|life is|should all|mindful|good \w+ (?:is|are)|"
-    r"is better than|come first|always remember|keep in mind|valuable|excellence|popular|well-known|in the world|as everybody|happens? to everyone|learn from",
+    r"is better than|come first|always remember|keep in mind|valuable|excellence|popular|well-known|in the world|as everybody|happens? to everyone|learn from|"
+    r"capital of|inhabitants|population of|million people|programming language|invented by|first released in|founded in \d{4}|world's \w+|of all time|planet|continent|century|emperor|famous\w*|historically|by definition|art of|as \w+ once (?:said|told|wrote)|do the usual",
     "de": "das a und o|erfolg*|teamarbeit|teamgeist|zusammenhalt|qualität ist|kommunikation ist|vertrauen ist|am ende zählt|am ende des tages|jeder weiß|bekanntlich|grundlage|fundament|"
-    "gemeinsam|im mittelpunkt|das wichtigste|der mensch|menschen|übung macht|jeder einzelne|man sollte|so ist das leben|beliebt|weltweit|stets bemüht",
+    "gemeinsam|im mittelpunkt|das wichtigste|der mensch|menschen|übung macht|jeder einzelne|man sollte|so ist das leben|beliebt|weltweit|stets bemüht|"
+    "hauptstadt|einwohner|bevölkerung|programmiersprache|erfunden von|der welt|aller zeiten|planet*|kontinent|jahrhundert*|kaiser|berühmt*|das übliche",
     "fr": "succès|réussite|travail d'équipe|esprit d'équipe|la qualité|la communication est|la confiance est|au cœur de|la clé|chacun|tout le monde|ensemble|fondement|la base de|"
-    "essentiel*|c'est la vie|comme on dit|l'humain|les gens|il faut toujours|dans la vie|populaire|dans le monde|excellence|satisfaction",
+    "essentiel*|c'est la vie|comme on dit|l'humain|les gens|il faut toujours|dans la vie|populaire|dans le monde|excellence|satisfaction|"
+    "capitale|habitants|population|langage de programmation|inventé par|de tous les temps|planète|continent|siècle|empereur|célèbre*|comme d'habitude",
     "es": "éxito|trabajo en equipo|la calidad|la comunicación es|la confianza|la clave|la base de|el corazón de|juntos|todos|cada uno|fundamental*|lo más importante|así es la vida|"
-    "como dicen|la gente|en la vida|siempre hay que|popular|en el mundo|excelencia|responsabilidad de todos",
+    "como dicen|la gente|en la vida|siempre hay que|popular|en el mundo|excelencia|responsabilidad de todos|"
+    "capital de|habitantes|población|lenguaje de programación|inventado por|de todos los tiempos|planeta|continente|siglo|emperador|famos*|lo de siempre",
     "ru": "успех*|команда —|командн*|качество —|общение —|доверие —|залог*|основа|каждый|вместе|общее дело|самое важное|самое главное|такова жизнь|как говорится|люди|в жизни|"
-    "стремим*|сила|популярн*|в мире|всегда помн*",
-    "ar": "نجاح|العمل الجماعي|روح الفريق|الجودة|التواصل هو|الثقة أساس|أساس|جوهر|معا |الجميع|كل شخص|الأهداف|أهم شيء|هكذا الحياة|كما يقال|الناس|في الحياة|نسعى|التميز|في العالم|مشهور",
-    "ko": "성공|팀워크|협동|품질은|소통은|소통이|신뢰는|기본이|핵심은|모두가|함께|누구나|가장 중요|인생|사람들|최선|노력|유명|인기|세계에서|말하듯",
-    "ja": "成功|チームワーク|品質こそ|品質は|コミュニケーションは|信頼は|基本であ|鍵、|みんなで|皆で|力を合わせ|誰もが|一番大事|人生|人々|最善|努力|心がけ|有名|人気|世界で|と言われ",
-    "zh": "成功|团队合作|團隊合作|团结|质量是|品质|沟通是|沟通好|信任是|基础|关键|众人|大家|人人|每个人|最重要的|人生|生活就是|人们|追求|卓越|努力|著名|世界上|俗话|多沟通|多理解",
+    "стремим*|сила|популярн*|в мире|всегда помн*|"
+    "столица|столицы|жителей|населени*|язык программирования|изобрел*|всех времён|планет*|континент*|век|века|император*|знаменит*|как всегда",
+    "ar": "نجاح|العمل الجماعي|روح الفريق|الجودة|التواصل هو|الثقة أساس|أساس|جوهر|معا |الجميع|كل شخص|الأهداف|أهم شيء|هكذا الحياة|كما يقال|الناس|في الحياة|نسعى|التميز|في العالم|مشهور|"
+    "عاصمة|نسمة|عدد السكان|لغة برمجة|اخترع|كل العصور|كوكب|قارة|القرن|إمبراطور|شهير|كالمعتاد",
+    "ko": "성공|팀워크|협동|품질은|소통은|소통이|신뢰는|기본이|핵심은|모두가|함께|누구나|가장 중요|인생|사람들|최선|노력|유명|인기|세계에서|말하듯|"
+    "수도이|수도는|인구|프로그래밍 언어|발명|역사상|행성|대륙|세기|황제|늘 하던",
+    "ja": "成功|チームワーク|品質こそ|品質は|コミュニケーションは|信頼は|基本であ|鍵、|みんなで|皆で|力を合わせ|誰もが|一番大事|人生|人々|最善|努力|心がけ|有名|人気|世界で|と言われ|"
+    "首都|人口|プログラミング言語|発明|史上|惑星|大陸|世紀|皇帝|いつもの",
+    "zh": "成功|团队合作|團隊合作|团结|质量是|品质|沟通是|沟通好|信任是|基础|关键|众人|大家|人人|每个人|最重要的|人生|生活就是|人们|追求|卓越|努力|著名|世界上|俗话|多沟通|多理解|"
+    "首都|人口|编程语言|发明|史上|行星|大陆|世纪|皇帝|闻名|老一套",
     "th": "ความสำเร็จ|ทำงานเป็นทีม|ทีมเวิร์ก|คุณภาพคือ|การสื่อสารเป็น|การสื่อสารที่|ความไว้วางใจ|พื้นฐาน|หัวใจของ|ทุกคน|ร่วมกัน|มีส่วนร่วม|ซึ่งกันและกัน|สำคัญที่สุด|ชีวิต|ผู้คน|มุ่งมั่น|"
-    "ที่ดี|ดีที่สุดเสมอ|มีชื่อเสียง|ในโลก|เขาว่ากัน",
+    "ที่ดี|ดีที่สุดเสมอ|มีชื่อเสียง|ในโลก|เขาว่ากัน|"
+    "เมืองหลวง|ประชากร|ภาษาโปรแกรม|ประดิษฐ์โดย|ตลอดกาล|ดาวเคราะห์|ทวีป|ศตวรรษ|จักรพรรดิ|เหมือนเดิม",
 }
 """What is true of everything and everybody, and so tells of nothing."""
