@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -118,6 +118,7 @@ class Sidecar:
                 make_folder(settings.data)
             weights, importance = settled_weights(settings), settled_importance(settings)
             embedder = self._make_embedder(settings.embedder)
+            threading.Thread(target=_load_ahead, args=(embedder,), name="embedder", daemon=True).start()
             observer, open_http = _observed(settings)
             self._server = server = Server(settings, observer)
             undo.callback(server.close)
@@ -305,6 +306,12 @@ def _ranking_identity(weights: str, settings: Settings) -> str:
     """Changes with anything between two starts that can change a ranking of the same store."""
     parts = (SCHEMA_HASH, weights, sorted(settings.emotion_namespaces), _reserve(settings).policy)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _load_ahead(embedder: Embedder) -> None:
+    """Loads the model while the store is looked at for damage. What fails is raised where it is asked for."""
+    with suppress(Exception):
+        _ = embedder.fingerprint
 
 
 def _settle_embedder(store: Store, embedder: Embedder, spec: str, reindexer: Reindexer) -> None:
