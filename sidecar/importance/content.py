@@ -46,11 +46,14 @@ MARK_WORDS = 10.0
 MOST_MARKS = 3.0
 SHOUTED_SHARE = 0.5
 """What is left of a part of a text that shouts."""
-MANY_FIGURES = 4
-READINGS_SHARE = 0.7
-"""What is left of a part of so many figures beside which no rule, no limit and nothing at stake stands."""
+MANY_PARTICULARS = 5
+BARE_SHARE = 0.7
+"""What is left of a part of so many figures and names beside which no rule, no limit and nothing at stake stands."""
 LOGGED_SHARE = 0.4
 """What is left of a part of a line of a log."""
+PASSING_KINDS = ("episodic", "working")
+PASSING_KIND_SHARE = 0.5
+"""What a name and a figure count in memories of these kinds."""
 MARK_SHARE = 0.5
 """What a limit or a stake counts beside an instruction or a figure."""
 GERMAN = "de"
@@ -114,18 +117,21 @@ def analyse(memory: Memory, is_shared: Callable[[Handle], bool] = lambda _: Fals
     lower = f" {text.lower()} "  # edges, for the markers that have a space at their end
     words = read_words(text)
     handles = find_handles(text)
-    said = _said(text, lower, words, handles)
+    names = _names(text, words.language, memory, handles)
+    said = _said(text, lower, words, handles, names)
     stands = said * said  # Names, figures and verbs fill what passes as they fill what lasts.
     decision_type = decision_type_of(memory.metadata)
     shared = sum(1 for handle in sorted(handles)[:MOST_LOOKED_UP] if is_shared(handle))
     # A decision or a method says what to do by what it is.
     by_kind = 1.0 if decision_type or memory.kind in ("decision", "procedural") else 0.0
+    # What an event or the work of the moment names and counts is of that moment.
+    lasting = PASSING_KIND_SHARE if memory.kind in PASSING_KINDS else 1.0
     return Analysis(
         language=words.language,
         semantic_density=_density(words.total, words.meaningful) * said,
-        entities=level(0.75 * len(_names(text, words.language, memory, handles))) * stands,
+        entities=level(0.75 * lasting * len(names)) * stands,
         actionability=level(0.8 * _actions(text, lower, words.language) + by_kind) * stands,
-        factual_content=level(0.6 * _facts(text, lower, words.language, handles)) * stands,
+        factual_content=level(0.6 * lasting * _facts(text, lower, words.language, handles)) * stands,
         cross_references=level(0.7 * (_references(text, lower, words.language, memory, handles) + shared)) * stands,
         quality=min(words.meaningful / SURE_WORDS, 1.0),
         handles=handles,
@@ -148,7 +154,7 @@ def decision_type_of(metadata: Mapping[str, Any]) -> str:
     return ""
 
 
-def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> float:
+def _said(text: str, lower: str, words: Words, handles: frozenset[Handle], names: set[str]) -> float:
     """How far a text stands by what it says, in (0, 1]: 1 for plain words, less for what asks, is vague,
     passes, chats or shouts."""
     left = ASKED_SHARE if text.rstrip().endswith(QUESTION_MARKS) else 1.0
@@ -158,10 +164,10 @@ def _said(text: str, lower: str, words: Words, handles: frozenset[Handle]) -> fl
         left *= SHOUTED_SHARE
     if words.meaningful < CHAT_WORDS and count_markers(lower, words.language, SMALL_TALK) > 0 and not handles:
         left *= SMALL_TALK_SHARE
-    if len(_FIGURE.findall(text)) >= MANY_FIGURES and not any(
+    if len(_FIGURE.findall(text)) + len(names) >= MANY_PARTICULARS and not any(
         count_markers(lower, words.language, table) for table in (LIMIT, STAKE, ACTION, PREFERENCE)
     ):
-        left *= READINGS_SHARE
+        left *= BARE_SHARE
     room = max(words.meaningful / MARK_WORDS, 1.0)
     for table in WEAKENING:
         left *= WEAKENED_SHARE ** min(count_markers(lower, words.language, table) / room, MOST_MARKS)

@@ -203,7 +203,7 @@ PAST: Mapping[str, str] = {
 """What is over: told as it happened once, or no longer so."""
 
 TRUISM: Mapping[str, str] = {
-    "en": r"is key|is the key|key to \w+|matters|success\w*|teamwork|communication is|quality is|foundation of|at the heart|half the battle|everybody's|everyone's|everybody knows|"
+    "en": r"is key|is the key|key to (?:success|happiness|growth|everything|\w+ing)|matters|success\w*|teamwork|communication is|quality is|foundation of|at the heart|half the battle|everybody's|everyone's|everybody knows|"
     r"goes a long way|strive\w*|precious|as (?:we|they) say|that's life|the most important thing|in life|life is|should all|mindful|good \w+ (?:is|are)|"
     r"is better than|come first|always remember|keep in mind|valuable|excellence|popular|well-known|in the world|as everybody|happens? to everyone|learn from|"
     r"capital of|inhabitants|population of|million people|programming language|invented by|first released in|founded in \d{4}|world's \w+|of all time|planet|continent|century|emperor|famous\w*|historically|by definition|art of|as \w+ once (?:said|told|wrote)|do the usual",
