@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +99,49 @@ def test_the_exit_code_says_how_a_promotion_ended(call: Call, server: Running, t
     assert "our own bench" in call("models").stdout
     error = json.loads(call("promote", "preview", "--json").stderr)["error"]
     assert (error["reason"], error["exit_code"]) == ("MODEL_GATED", 9)
+
+
+def test_a_server_that_is_slow_to_greet_is_asked(
+    call: Call, server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy server lets half a second pass before it answers to a connection. It is there all the same, and the store
+    under its lock is not reached for."""
+    model = make_artifact(tmp_path / "model")
+    monkeypatch.setenv("MEMORY_RANKER_LISTEN", f"unix:{tmp_path}/front")
+    with socket.socket(socket.AF_UNIX) as front:
+        front.bind(f"{tmp_path}/front")
+        front.listen()
+        busy = threading.Thread(target=_passed_on, args=(front, f"{tmp_path}/socket", 0.5))
+        busy.start()
+        promoted = call("promote", "model")
+        front.shutdown(socket.SHUT_RDWR)
+        busy.join()
+    assert promoted.exit_code == 0, promoted.stderr
+    assert server.client.status().model_version == model.version
+
+
+def _passed_on(front: socket.socket, behind: str, after: float) -> None:
+    """Connects who comes to the socket behind, each after so many seconds, until `front` is shut."""
+    with contextlib.suppress(OSError):
+        while True:
+            caller, _ = front.accept()
+            threading.Timer(after, _both_ways, (caller, behind)).start()
+
+
+def _both_ways(caller: socket.socket, behind: str) -> None:
+    with contextlib.suppress(OSError), caller, socket.socket(socket.AF_UNIX) as server:
+        server.connect(behind)
+        back = threading.Thread(target=_pump, args=(server, caller))
+        back.start()
+        _pump(caller, server)
+        back.join()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_RDWR)
 
 
 def test_canary_and_shadow_come_and_go(call: Call, server: Running, tmp_path: Path) -> None:

@@ -88,8 +88,9 @@ class Connection:
                 ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
                 ("grpc.max_receive_message_length", max_message_bytes),
                 # A server of this machine that was restarted is back soon; the library's own pauses grow to minutes.
+                # The least pause is also how long a server may take to greet, and so is not set: a busy one takes its
+                # time, and would seem not to be there.
                 ("grpc.initial_reconnect_backoff_ms", 50),
-                ("grpc.min_reconnect_backoff_ms", 50),
                 ("grpc.max_reconnect_backoff_ms", 1000),
             ],
         )
