@@ -1,13 +1,16 @@
 """IngestMemories: takes in a long stream of memories, and acknowledges each chunk once it is durable and rankable.
 
-A stream has one thread of the streams' pool, reads one chunk at a time, and embeds outside every lock; only the write
-itself waits its turn at the store's writer, in pieces small enough that no Rank waits long behind one.
+A stream has one thread of the streams' pool, which writes one chunk after the other, and one of its own, which reads the
+next chunk and embeds it meanwhile, outside every lock; only the write itself waits its turn at the store's writer, in
+pieces small enough that no Rank waits long behind one.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -15,7 +18,7 @@ from memoryranker.v1 import memory_pb2, types_pb2
 
 from sidecar.domain import Memory, Micros
 from sidecar.errors import Violations
-from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
+from sidecar.rpc.batch import MAX_BATCH, Batch, check_windows, read_batch
 from sidecar.rpc.incoming_memories import read_namespace
 from sidecar.rpc.stopping import Stopping
 from sidecar.rpc.validation import check_count, check_text, shown
@@ -31,6 +34,17 @@ STREAM_ID_BYTES = 128
 Derive = Callable[[str, Sequence[tuple[str, dict[str, Any]]], Mapping[str, Memory]], Mapping[str, Derived]]
 Requests = Iterator[memory_pb2.IngestMemoriesRequest]
 Responses = Iterator[memory_pb2.IngestMemoriesResponse]
+
+_TIMES = frozenset({"valid_from_time", "valid_until_time"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A chunk that was read. `derived` is None for one that was taken in before."""
+
+    chunk: Chunk
+    batch: Batch
+    derived: Mapping[str, Derived] | None
 
 
 class Ingest:
@@ -56,44 +70,74 @@ class Ingest:
         yield memory_pb2.IngestMemoriesResponse(
             acknowledged_sequence=self._store.acknowledged(namespace, stream_id, self._clock()), window=WINDOW
         )
-        request = opening if opening.sequence or opening.memories else self._next(requests, context)
-        while request is not None:
-            _check_chunk(request, namespace, stream_id)
-            yield self._take(namespace, stream_id, request)
-            request = self._next(requests, context)
+        first = opening if opening.sequence or opening.memories else None
+        ahead = ThreadPoolExecutor(1, "stream")
+        try:
+            coming = ahead.submit(self._prepare, namespace, stream_id, requests, first)
+            while True:
+                with self._stopping.waiting(context):
+                    prepared = coming.result()
+                if prepared is None:
+                    return
+                coming = ahead.submit(self._prepare, namespace, stream_id, requests)
+                yield self._take(namespace, prepared)
+        finally:
+            ahead.shutdown(wait=False)  # it may wait for the caller still, until this has ended
 
     def _next(self, requests: Requests, context: grpc.ServicerContext) -> memory_pb2.IngestMemoriesRequest | None:
         """The next message; None at the end."""
         with self._stopping.waiting(context):
-            try:
-                return next(requests, None)
-            except grpc.RpcError:
-                # Nobody listens any more, so there is no one to tell.
-                return None
+            return _read(requests)
 
-    def _take(
-        self, namespace: str, stream_id: str, request: memory_pb2.IngestMemoriesRequest
-    ) -> memory_pb2.IngestMemoriesResponse:
+    def _prepare(
+        self,
+        namespace: str,
+        stream_id: str,
+        requests: Requests,
+        request: memory_pb2.IngestMemoriesRequest | None = None,
+    ) -> _Prepared | None:
+        """The next chunk, which is `request` if that is there; None at the end. The chunk before it may be written
+        meanwhile: what follows from contents holds whichever of them stands by then, see `Derived`."""
+        if request is None and (request := _read(requests)) is None:
+            return None
+        _check_chunk(request, namespace, stream_id)
         chunk = Chunk(stream_id, request.sequence, _digest(request.memories))
         batch = read_batch(request.memories, self._dimension)
-        outcome = self._store.ingested(namespace, chunk, self._clock())
+        if request.sequence <= self._store.acknowledged(namespace, stream_id, self._clock()):
+            return _Prepared(chunk, batch, None)
         old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
-        batch = check_windows(batch, old)
+        return _Prepared(chunk, batch, self._derive(namespace, batch.patches, old))
+
+    def _take(self, namespace: str, prepared: _Prepared) -> memory_pb2.IngestMemoriesResponse:
+        chunk, batch, derived = prepared.chunk, prepared.batch, prepared.derived
+        outcome = self._store.ingested(namespace, chunk, self._clock())
+        with_times = [each for each, fields in batch.patches if not _TIMES.isdisjoint(fields)]
+        batch = check_windows(batch, self._store.get_many(namespace, with_times))
         if outcome is None:
-            derived = self._derive(namespace, batch.patches, old)
+            if derived is None:  # the store has forgotten the chunk meanwhile
+                old = self._store.get_many(namespace, [memory_id for memory_id, _ in batch.patches])
+                derived = self._derive(namespace, batch.patches, old)
             outcome = self._store.ingest(namespace, chunk, batch.patches, self._clock(), derived)
         response = memory_pb2.IngestMemoriesResponse(
             acknowledged_sequence=outcome.acknowledged_sequence,
             window=WINDOW,
-            sequence=request.sequence,
+            sequence=chunk.sequence,
             created_count=outcome.created,
             updated_count=outcome.updated,
             unchanged_count=outcome.unchanged,
             score_version=outcome.score_version,
         )
         for i, result in batch.refused.items():
-            response.rejections.add(sequence=request.sequence, index=i, result=result)
+            response.rejections.add(sequence=chunk.sequence, index=i, result=result)
         return response
+
+
+def _read(requests: Requests) -> memory_pb2.IngestMemoriesRequest | None:
+    try:
+        return next(requests, None)
+    except grpc.RpcError:
+        # Nobody listens any more, so there is no one to tell.
+        return None
 
 
 def _read_opening(request: memory_pb2.IngestMemoriesRequest) -> tuple[str, str]:
