@@ -8,6 +8,7 @@ the corpus it is held to, how far above it is for each kind of text, and which t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ Indexes = NDArray[np.intp]
 UNITS_PER_TOKEN = 64
 FOLDS = 32
 """How many classes the triples know."""
+COUNTED_TOGETHER = 16_384
+"""Characters from which on texts are not counted together any more: few enough to stay in a cache."""
 RESERVE = 2
 """Tokens on top of the sum, for short texts, where errors do not even out."""
 
@@ -69,11 +72,19 @@ class TokenCosts:
 
     def count(self, text: str) -> int:
         """The tokens of `text`: 0 for the empty text, else at least 1."""
-        if not text:
-            return 0
-        pairs, triples = self.neighbours(text)
-        units = int(self.pairs.take(pairs).sum()) + int(self.triples.take(triples).sum())
-        return -(-units // UNITS_PER_TOKEN) + RESERVE
+        return self.count_all([text])[0]
+
+    def count_all(self, texts: Sequence[str]) -> list[int]:
+        """The tokens of each text."""
+        pairs, triples = self.neighbours("  ".join(texts))
+        units = np.zeros(len(pairs) + 1, np.int64)
+        np.cumsum(self.pairs.take(pairs).astype(np.int64) + self.triples.take(triples), out=units[1:])
+        lengths = [len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2 for text in texts]
+        ends = np.cumsum(lengths) + 2 * np.arange(len(texts))
+        sums = (units[ends] - units[ends - lengths]).tolist()
+        return [
+            -(-of_text // UNITS_PER_TOKEN) + RESERVE if text else 0 for text, of_text in zip(texts, sums, strict=True)
+        ]
 
 
 _COSTS = TokenCosts.load(Path(__file__).with_name("token_costs.npz"))
@@ -82,8 +93,26 @@ _COSTS = TokenCosts.load(Path(__file__).with_name("token_costs.npz"))
 def count_tokens(text: str) -> int:
     """How many tokens `text` takes at most, as far as docs/tokens.md vouches; 0 for the empty text.
 
-    Takes time linear in the text's length: about 10 us for 200 characters, 1.5 ms for 64 KiB. Any string will do, lone
+    Takes time linear in the text's length: about 20 us for 200 characters, 1.5 ms for 64 KiB. Any string will do, lone
     surrogates included.
     """
+    return count_all_tokens([text])[0]
+
+
+def count_all_tokens(texts: Iterable[str]) -> list[int]:
+    """The same of each text; of many short ones at once it takes a fifth of the time."""
+    counts: list[int] = []
+    together: list[str] = []
+    characters = 0
+    for text in texts:
+        together.append(text)
+        characters += len(text)
+        if characters >= COUNTED_TOGETHER:
+            counts += _counted(together)
+            together, characters = [], 0
+    return counts + _counted(together) if together else counts
+
+
+def _counted(texts: Sequence[str]) -> list[int]:
     # Some tokenizers take a carriage return apart from the line's end; a line of Windows may cost one token more.
-    return _COSTS.count(text) + text.count("\r")
+    return [tokens + text.count("\r") for tokens, text in zip(_COSTS.count_all(texts), texts, strict=True)]

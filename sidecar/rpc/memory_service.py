@@ -14,7 +14,7 @@ from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 from sidecar.domain import SCORED_FIELDS, Filter, Memory, Micros, WriteOutcome, says_the_same
 from sidecar.errors import Violations
 from sidecar.importance.scorer import ImportanceScorer
-from sidecar.ranking.tokens import count_tokens
+from sidecar.ranking.tokens import count_all_tokens
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.batch import MAX_BATCH, check_windows, read_batch
@@ -250,6 +250,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         `old` has the memories as they were read. A content that stays keeps its vector.
         """
         derived: dict[str, Derived] = {}
+        uncounted: list[tuple[dict[str, Any], str]] = []
         unembedded: list[tuple[dict[str, Any], str]] = []
         surely: list[tuple[dict[str, Any], dict[str, Any], set[str]]] = []
         for memory_id, patch in patches:
@@ -260,7 +261,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             if patch.get("token_count"):
                 patch["tokens"] = patch["token_count"]
             elif is_written or "token_count" in cleared:
-                fields |= {"token_count": None, "tokens": count_tokens(content)}
+                fields["token_count"] = None
+                uncounted.append((fields, content))
             if "embedding" in cleared or (is_written and "embedding" not in patch):
                 stays = known is not None and known.content == content and "embedding" not in cleared
                 fields["embedding"] = known.embedding if known is not None and stays else None
@@ -272,6 +274,9 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             else:
                 for name in cleared:
                     del patch[name]
+        counts = count_all_tokens(content for _, content in uncounted)
+        for (fields, _), tokens in zip(uncounted, counts, strict=True):
+            fields["tokens"] = tokens
         if unembedded:
             vectors = self._embedder.embed([content for _, content in unembedded])
             for (fields, _), vector in zip(unembedded, vectors, strict=True):

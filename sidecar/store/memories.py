@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +20,9 @@ OF_A_MEMORY = (
     *("importance_parts", "importance_links"),
 )
 """Tables whose rows go with their memory."""
+
+IDS_AT_ONCE = 500
+"""Ids that one statement names: SQLite bounds how many."""
 
 Patch = tuple[str, Mapping[str, Any]]
 """A memory's id and the fields of `domain.Memory` that are set."""
@@ -83,8 +86,10 @@ def upsert(
     anew: set[int] = set()
     together: set[int] = set()
     before = score_version(connection, namespace)
+    there = _there(connection, namespace, [memory_id for memory_id, _ in patches])
     for memory_id, fields in patches:
-        old = find(connection, namespace, memory_id)
+        # One that is there is read when it is its turn: what was written before it may have put it up.
+        old = find(connection, namespace, memory_id) if memory_id in there else None
         outcome, memory, others = _write(
             connection, namespace, memory_id, old, fields, now, derived.get(memory_id), before, together
         )
@@ -93,6 +98,7 @@ def upsert(
             replaced.append(old)
         if outcome is not WriteOutcome.UNCHANGED:
             changed[memory.key] = memory
+        there.add(memory_id)
         anew.update(others)
         results.append((outcome, memory))
     if not changed:
@@ -253,6 +259,24 @@ def find(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memo
         f"{SELECT_MEMORY} WHERE namespace = ? AND memory_id = ?", (namespace, memory_id)
     ).fetchone()
     return None if row is None else from_row(row)
+
+
+def find_all(connection: sqlite3.Connection, namespace: str, memory_ids: Sequence[str]) -> list[Memory]:
+    """Those of the memories that are there."""
+    return [from_row(row) for row in _of_ids(connection, SELECT_MEMORY, namespace, memory_ids)]
+
+
+def _there(connection: sqlite3.Connection, namespace: str, memory_ids: Sequence[str]) -> set[str]:
+    return {row[0] for row in _of_ids(connection, "SELECT memory_id FROM memories", namespace, memory_ids)}
+
+
+def _of_ids(
+    connection: sqlite3.Connection, select: str, namespace: str, memory_ids: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    for first in range(0, len(memory_ids), IDS_AT_ONCE):
+        ids = memory_ids[first : first + IDS_AT_ONCE]
+        among = ", ".join("?" * len(ids))
+        yield from connection.execute(f"{select} WHERE namespace = ? AND memory_id IN ({among})", (namespace, *ids))
 
 
 def get(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory:

@@ -140,8 +140,8 @@ class MemoryCalls(IndexCalls):
     def get_many(self, namespace: str, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """Those of the memories that are there, by id, all as of one moment."""
         with self._readers.snapshot() as db:
-            found = [memories.find(db, namespace, memory_id) for memory_id in memory_ids]
-        return {memory.id: memory for memory in found if memory is not None}
+            found = {memory.id: memory for memory in memories.find_all(db, namespace, memory_ids)}
+        return {memory_id: found[memory_id] for memory_id in memory_ids if memory_id in found}
 
     def read(self, keys: Sequence[int]) -> list[Memory]:
         """Those of the memories of these keys that are there, without their vectors."""
