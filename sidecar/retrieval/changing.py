@@ -292,16 +292,22 @@ class _Writer:
         before.marks.extend(start, [document.marks for document in documents])
         draft.extend(values)
         self.id_list.extend(memory.id for memory in memories)
+        if any(threads):
+            self._link_threads(threads, start)
         for row, memory in enumerate(memories, start):
             before.source.put(digests[row - start], memory)
-            self._link(row, memory, threads[row - start])
+            self._link(row, memory)
 
-    def _link(self, row: int, memory: Memory, thread: int) -> None:
+    def _link_threads(self, threads: Sequence[int], start: int) -> None:
+        draft, places = self._draft, self._places()
+        live, *links = draft.column("live"), draft.writable("previous_row"), draft.writable("next_row")
+        for row, thread in enumerate(threads, start):
+            if thread:
+                self._before.directory.link_thread(row, thread, places, live, *links)
+
+    def _link(self, row: int, memory: Memory) -> None:
         directory, live = self._before.directory, self._draft.column("live")
         directory.add(row, memory.key)
-        if thread:
-            links = self._draft.writable("previous_row"), self._draft.writable("next_row")
-            directory.link_thread(row, thread, self._places(), live, *links)
         if memory.superseded_by and memory.superseded_by != memory.id:
             replacing = directory.find(memory.superseded_by, live)
             self._point([row], -1 if replacing is None else replacing)

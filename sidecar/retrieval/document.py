@@ -10,7 +10,7 @@ from sidecar.domain import Memory
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.stated import stated
 from sidecar.retrieval.subjects import name_marks
-from sidecar.retrieval.tokenizer import tokenize
+from sidecar.retrieval.tokenizer import count_terms
 
 Mark = tuple[Any, ...]
 """A namespace of look-ups, then what is looked up: ("tag", "urgent"), ("handle", "ticket", "ops-1234"), ..."""
@@ -27,11 +27,7 @@ class Document:
 
 def document_of(memory: Memory) -> Document:
     """Reads a memory. Pure: the same memory gives the same document."""
-    terms: dict[str, int] = {}
-    length = 0
-    for term, is_stop_word in tokenize(memory.content):
-        terms[term] = terms.get(term, 0) + 1
-        length += not is_stop_word
+    terms, length = count_terms(memory.content)
     return Document(terms, length, dict.fromkeys(_marks(memory), 1))
 
 

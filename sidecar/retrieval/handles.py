@@ -101,7 +101,7 @@ def find_handles(text: str) -> frozenset[Handle]:
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
             found.add(Handle("quoted", value))
-    for stretch in (_ASCII_STRETCH if text.isascii() else _STRETCH).findall(text):
+    for stretch in set((_ASCII_STRETCH if text.isascii() else _STRETCH).findall(text)):
         # A plain word is no handle; most stretches end here.
         if not (stretch.isalpha() and (stretch.islower() or stretch.istitle())) and len(stretch) <= LONGEST_HANDLE:
             found.update(_classify(stretch))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sidecar.features.view import Kept, Words
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.patterns import late
-from sidecar.retrieval.tokenizer import ASCII_WORD, UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
+from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
 Mask = NDArray[np.bool_]
 Mark = tuple[Any, ...]
@@ -28,7 +28,9 @@ LONGEST_RUN = 8
 """Characters of a name in a script without spaces."""
 
 _PREFIX = late(r"([^:\n]{1,40}):\s")
-_WORD, _ASCII_WORD = late(WORD), late(ASCII_WORD)
+_WORD = late(WORD)
+_ASCII_CAPITAL = late(r"[A-Z](?<![A-Za-z0-9_][A-Z])[0-9_]*+[a-z][a-z0-9_]*+(?![A-Z])")
+"""What `_is_capital` says of a word, of a text of ASCII alone: found without looking at each word."""
 _NAME_WORD = late(rf"({WORD})(?:['’]s\b)?|({UNSPACED})")
 
 
@@ -53,10 +55,16 @@ def name_marks(content: str, subject: str) -> Iterator[Mark]:
         yield from _name_marks("of subject", _words(subject))
     if (prefix := _PREFIX.match(content)) is not None:
         yield from _name_marks("of speaker", _words(prefix[1]))
-    words = _ASCII_WORD.findall(content) if content.isascii() else _WORD.findall(normalize(content))
-    for word in filter(_is_capital, set(words)):
+    for word in _with_capital(content):
         if not is_stop_word(folded := fold(word)):
             yield ("capital", folded)
+
+
+def _with_capital(text: str) -> set[str]:
+    """Words whose first letter alone is a capital."""
+    if text.isascii():
+        return set(_ASCII_CAPITAL.findall(text))
+    return set(filter(_is_capital, _WORD.findall(normalize(text))))
 
 
 def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask, kept: Kept) -> Subjects:

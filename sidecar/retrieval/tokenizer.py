@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -112,8 +113,24 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> list[Token]:
     """Tokens of `text` in its order; empty for a text without letters, digits and emoji. Linear time."""
-    found = _ASCII_CHUNK.findall(text) if text.isascii() else _CHUNK.findall(normalize(text))
-    return list(chain.from_iterable(map(_tokens_of, found)))
+    return list(chain.from_iterable(map(_tokens_of, _chunks(text))))
+
+
+def count_terms(text: str) -> tuple[dict[str, int], int]:
+    """How often each term of `text` stands in it, in order of first occurrence, and how many of all are no stop
+    words."""
+    terms: dict[str, int] = {}
+    length = 0
+    for chunk, count in Counter(_chunks(text)).items():
+        for term, is_stop_word in _tokens_of(chunk):
+            terms[term] = terms.get(term, 0) + count
+            if not is_stop_word:
+                length += count
+    return terms, length
+
+
+def _chunks(text: str) -> list[str]:
+    return _ASCII_CHUNK.findall(text) if text.isascii() else _CHUNK.findall(normalize(text))
 
 
 def task_words(text: str) -> tuple[tuple[Token, ...], tuple[TaskWord, ...]]:
