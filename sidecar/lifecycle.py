@@ -172,7 +172,7 @@ class Sidecar:
             if importance.enabled:
                 if importance.emotion_namespaces and not has_lexicon():
                     logger.warning("%s", MISSING)
-                undo.callback(LaterScoring(scorer, store, self._clock).close)
+                undo.callback(LaterScoring(scorer, store, self._clock, server.give_way).close)
             facts = ServerFacts(
                 listen=server.listen,
                 embedder=f"{embedder.name}@{embedder.fingerprint}",

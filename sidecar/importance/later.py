@@ -15,10 +15,10 @@ from sidecar.domain import Change, Micros
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.store.store import Store
 
-AT_ONCE = 64
+AT_ONCE = 32
 """Memories that are scored between two looks at who else is at work."""
 REST = 5.0
-"""How much longer than a slice took it rests after it, while others write: streams go first."""
+"""How much longer than it was at work on a slice it rests after it, while others write: streams go first."""
 QUIET = 1.0
 """Seconds after which a write is over: a chunk of a stream may take longer than a slice."""
 BEHIND = 0.002
@@ -32,7 +32,15 @@ _log = logging.getLogger(__name__)
 class LaterScoring:
     """Scores memories without a content part, in the order in which they came, until it is closed."""
 
-    def __init__(self, scorer: ImportanceScorer, store: Store, clock: Callable[[], Micros]) -> None:
+    def __init__(
+        self,
+        scorer: ImportanceScorer,
+        store: Store,
+        clock: Callable[[], Micros],
+        give_way: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`give_way` is called before each memory, and returns when it may be looked at."""
+        self._give_way = give_way
         self._scorer = scorer
         self._clock = clock
         self._store = store
@@ -107,18 +115,21 @@ class LaterScoring:
     def _score(self, namespace: str) -> None:
         after = 0
         while not self._closing.is_set():
-            began = time.monotonic()
+            began = time.thread_time()
             memories = self._store.unscored(namespace, after, AT_ONCE)
             # Read after them: the snapshot must have all that they were written or put up for, or of two that came at
             # once neither would see the other.
             version = self._store.namespace(namespace).score_version
             if not memories or not self._wait_for(namespace, version):
                 return
-            self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories))
+            self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories, self._pause))
             after = memories[-1].key
-            ended = time.monotonic()
-            if ended - self._last_write < QUIET:
-                self._closing.wait(REST * (ended - began))
+            if time.monotonic() - self._last_write < QUIET:
+                self._closing.wait(REST * (time.thread_time() - began))
+
+    def _pause(self) -> None:
+        if not self._closing.is_set():
+            self._give_way()
 
     def _wait_for(self, namespace: str, score_version: int) -> bool:
         """Returns when the snapshot has what is committed, which it is just being told; False when this closes."""

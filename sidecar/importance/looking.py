@@ -70,6 +70,10 @@ class Looked:
         return self.analysis.quality * (QUALITY_WITHOUT_NEIGHBOURS if self.around.uniqueness is None else 1.0)
 
 
+def no_pause() -> None:
+    """Goes on at once."""
+
+
 def look(
     snapshot: Snapshot,
     memories: Sequence[Memory],
@@ -78,12 +82,13 @@ def look(
     *,
     together: bool = False,
     most_rows: int | None = None,
+    pause: Callable[[], None] = no_pause,
 ) -> list[Looked]:
     """Analyses texts, and finds each memory's neighbours in a namespace; none is its own, and of those that cannot be
     served none takes anything from it.
 
     `together`: they are written together, and so are each other's neighbours. `most_rows` bounds how many of the
-    namespace's memories each is compared with: the newest ones then.
+    namespace's memories each is compared with: the newest ones then. `pause` is called before each memory is analysed.
     """
     rows = [snapshot.row_of_id.get(memory.id) if memory.id else None for memory in memories]
     vectors = _vectors(snapshot, memories, rows, embedder)
@@ -107,6 +112,7 @@ def look(
     pieces_of = functools.cache(read_pieces)
     found = []
     for place, (memory, row, vector) in enumerate(zip(timed, rows, vectors, strict=True)):
+        pause()
         fellows: dict[str, float | None] = {}
         bearers: list[str] = []
         peers = functools.partial(_other_bearer, bearing, memory.id)

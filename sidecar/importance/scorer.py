@@ -18,7 +18,7 @@ from sidecar.importance.consensus import AgentScore, Consensus, consensus_of
 from sidecar.importance.context import cosines_with, read_context
 from sidecar.importance.emotion import SHARES, read_emotion
 from sidecar.importance.factors import Told, factors, is_promotion_candidate
-from sidecar.importance.looking import Looked, bound_to_peers, look
+from sidecar.importance.looking import Looked, bound_to_peers, look, no_pause
 from sidecar.importance.scoring import (
     Breakdown,
     Signal,
@@ -132,17 +132,26 @@ class ImportanceScorer:
         """True if what is scored now is scored against the namespace as of this version or later."""
         return self._namespaces.get(namespace).score_version >= score_version
 
-    def score_stored(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
-        """The content part of memories that are stored; of those only that the namespace's snapshot has by now."""
+    def score_stored(
+        self, namespace: str, memories: Sequence[Memory], pause: Callable[[], None] = no_pause
+    ) -> list[ScoredContent]:
+        """The content part of memories that are stored; of those only that the namespace's snapshot has by now. `pause`
+        is called before each."""
         snapshot = self._namespaces.get(namespace)
         known = [memory for memory in memories if memory.id in snapshot.row_of_id]
-        return self._scored_contents(namespace, snapshot, known, together=False)
+        return self._scored_contents(namespace, snapshot, known, together=False, pause=pause)
 
     def _scored_contents(
-        self, namespace: str, snapshot: Snapshot, memories: Sequence[Memory], *, together: bool
+        self,
+        namespace: str,
+        snapshot: Snapshot,
+        memories: Sequence[Memory],
+        *,
+        together: bool,
+        pause: Callable[[], None] = no_pause,
     ) -> list[ScoredContent]:
         now = self._clock()
-        found = look(snapshot, memories, self._embedder, now, together=together, most_rows=MOST_COMPARED)
+        found = look(snapshot, memories, self._embedder, now, together=together, most_rows=MOST_COMPARED, pause=pause)
         weights = self.settings.of_domain(namespace=namespace)
         own = self._calibrations.of(
             namespace, snapshot, weights, lambda rows: self._values(namespace, snapshot, rows), is_rough=True

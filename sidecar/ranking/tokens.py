@@ -79,7 +79,7 @@ class TokenCosts:
         pairs, triples = self.neighbours("  ".join(texts))
         units = np.zeros(len(pairs) + 1, np.int64)
         np.cumsum(self.pairs.take(pairs).astype(np.int64) + self.triples.take(triples), out=units[1:])
-        lengths = [len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2 for text in texts]
+        lengths = [len(text.encode("utf-16-le", "surrogatepass")) // 2 for text in texts]
         ends = np.cumsum(lengths) + 2 * np.arange(len(texts))
         sums = (units[ends] - units[ends - lengths]).tolist()
         return [

@@ -1,8 +1,8 @@
 """IngestMemories: takes in a long stream of memories, and acknowledges each chunk once it is durable and rankable.
 
-A stream has one thread of the streams' pool, which writes one chunk after the other, and one of its own, which reads the
-next chunk and embeds it meanwhile, outside every lock; only the write itself waits its turn at the store's writer, in
-pieces small enough that no Rank waits long behind one.
+A stream has one thread of the streams' pool, which writes one chunk after the other, and one of its own, which reads
+the next chunk and embeds it meanwhile, outside every lock; only the write itself waits its turn at the store's writer,
+in pieces small enough that no Rank waits long behind one.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ from sidecar.store.requests import Replayed
 from sidecar.store.store import Store
 
 MAX_DELETED_IDS = 10_000
-MOST_SCORED_AT_ONCE = 64
-"""Memories whose importance is worked out before they are written; of more, after it, for scoring a memory takes longer
-than writing it."""
+MOST_SCORED_AT_ONCE = 8
+"""Memories whose importance is worked out before they are written; of more, after it, when nobody waits for an answer:
+scoring a memory takes longer than writing it."""
 ROOM_IN_A_PAGE = 16_384
 """What the memories of a page leave of a message, for all that is not theirs."""
 

@@ -20,7 +20,7 @@ class Pool(ThreadPoolExecutor):
         self.what = what
         self._most = threads + waiting
         self._count = 0
-        self._counting = threading.Lock()
+        self._counting = threading.Condition(threading.Lock())
 
     @property
     def count(self) -> int:
@@ -33,6 +33,12 @@ class Pool(ThreadPoolExecutor):
         exception from `submit`."""
         return self._count >= self._most
 
+    def wait_until_idle(self, seconds: float) -> None:
+        """Returns once it has nothing to do, or after so long."""
+        if self._count:
+            with self._counting:
+                self._counting.wait_for(lambda: not self._count, seconds)
+
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Hands work over, and counts it until it is done."""
         with self._counting:
@@ -44,3 +50,5 @@ class Pool(ThreadPoolExecutor):
     def _done(self, _: Future[Any]) -> None:
         with self._counting:
             self._count -= 1
+            if not self._count:
+                self._counting.notify_all()

@@ -31,6 +31,9 @@ MAX_WAITING = 1_000
 WATCHES = 100
 """Watches of health at a time, each of which has a thread. More are refused."""
 
+GIVEN_WAY = 0.02
+"""Seconds that a piece of work in the background leaves to calls: about as long as a few of them take."""
+
 CUT_OFF_SECONDS = 2.0
 """How long calls that are cut off may take to end."""
 
@@ -90,6 +93,12 @@ class Server:
         admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, late)
         self._calls.set_ready()
         self._health.set_serving()
+
+    def give_way(self) -> None:
+        """For work that nobody waits for: returns once no call is at work, and after GIVEN_WAY seconds at the latest,
+        so that such work goes on beside calls that never cease. Streams are none."""
+        for pool in self._pools[:2]:
+            pool.wait_until_idle(GIVEN_WAY)
 
     def drain(self, seconds: float) -> threading.Event:
         """Tells watchers, takes no more calls, and gives those that run up to `seconds` to finish. The event is set

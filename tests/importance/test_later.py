@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sidecar.domain import Change, Memory, PartName, ScoredContent
 from sidecar.importance.later import LaterScoring
+from sidecar.importance.looking import no_pause
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.importance.settings import ImportanceSettings
 from sidecar.retrieval.embedders import make_embedder
@@ -28,8 +29,10 @@ class Watched(ImportanceScorer):
         self.asked.set()
         return found
 
-    def score_stored(self, namespace: str, memories: Sequence[Memory]) -> list[ScoredContent]:
-        found = super().score_stored(namespace, memories)
+    def score_stored(
+        self, namespace: str, memories: Sequence[Memory], pause: Callable[[], None] = no_pause
+    ) -> list[ScoredContent]:
+        found = super().score_stored(namespace, memories, pause)
         self.asked.set()
         return found
 
