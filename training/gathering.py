@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import Floats, Micros, Packet, PacketItem, PoolItem, Segment
+from sidecar.domain import Floats, Micros, OtherWays, Packet, PacketItem, PoolItem, Segment
 from sidecar.features import FEATURE_NAMES, RAW_NAMES, WAYS
 from sidecar.store.packets import session_key
 
@@ -76,7 +76,7 @@ class Numbers:
         self.ways = _Rows(len(ways))
         self._names = ways
 
-    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem], others: Mapping[str, Floats] | None) -> int:
+    def add(self, own: Floats, items: Sequence[PacketItem | PoolItem], others: OtherWays | None) -> int:
         """Takes in the memories of a packet, with what they measure in ways that did not score them; None if that was
         not logged. How many there were before."""
         start = len(self.own)
@@ -84,13 +84,13 @@ class Numbers:
         ways = np.full((len(items), len(self._names)), np.nan)
         if others is not None:
             for index, name in enumerate(self._names):
-                if name in others:
-                    ways[:, index] = others[name]
-                elif _scored_by(others, name):
+                if name in others.names:
+                    ways[:, index] = others.values[:, others.names.index(name)]
+                elif _scored_by(others.names, name):
                     ways[:, index] = features[:, _feature_of(name)]
-            for name, values in others.items():
-                if name.endswith(f":{DEFAULT}"):  # others were scored, and stand in its place
-                    features[:, _feature_of(name)] = values
+            for index, name in enumerate(others.names):
+                if name.endswith(f":{DEFAULT}"):  # another was scored, and stands in its place
+                    features[:, _feature_of(name)] = others.values[:, index]
         self.own.add(own)
         self.features.add(features)
         self.raw.add(_matrix(items, "raw", len(RAW_NAMES)))
@@ -102,22 +102,10 @@ def _feature_of(way: str) -> int:
     return FEATURE_NAMES.index(way.partition(":")[0])
 
 
-def _scored_by(others: Container[str], way: str) -> bool:
+def _scored_by(others: Sequence[str], way: str) -> bool:
     """True if all ways of the feature but this one are the others."""
     feature = way.partition(":")[0]
     return [each for each in WAYS if each.startswith(f"{feature}:") and each not in others] == [way]
-
-
-def _other_ways(packet: Packet, order: Sequence[int]) -> tuple[dict[str, Floats] | None, dict[str, Floats] | None]:
-    """Of the items, and of the undrawn in this order."""
-    if packet.other_ways is None:
-        return None, None
-    count = len(packet.items)
-    columns = dict(zip(packet.other_ways.names, packet.other_ways.values.T, strict=True))
-    return (
-        {name: values[:count] for name, values in columns.items()},
-        {name: values[count:][order] for name, values in columns.items()},
-    )
 
 
 def hold(packet: Packet, names: dict[str, str], numbers: Numbers, pool_numbers: Numbers) -> Held:
@@ -126,7 +114,11 @@ def hold(packet: Packet, names: dict[str, str], numbers: Numbers, pool_numbers: 
     items, pool = packet.items, packet.undrawn
     order = sorted(range(len(pool)), key=lambda at: pool[at].memory_id)
     undrawn = tuple(pool[at] for at in order)
-    of_items, of_undrawn = _other_ways(packet, order)
+    of_items = of_undrawn = packet.other_ways
+    if packet.other_ways is not None:
+        names_of_ways, values = packet.other_ways.names, packet.other_ways.values
+        of_items = OtherWays(names_of_ways, values[: len(items)])
+        of_undrawn = OtherWays(names_of_ways, values[len(items) :][order])
 
     def once(text: str) -> str:
         """The same text object for equal texts: ids repeat in every packet."""

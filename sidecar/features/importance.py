@@ -25,6 +25,8 @@ BASELINE = {
 }
 USE_SHARE = 0.4
 NOTE_CONTENT, NOTE_USER = 0.30, 0.25
+WITHOUT_USE = "importance without use"
+"""Under which name a view remembers it."""
 
 
 def marks_value(helpful: int, unhelpful: int) -> float:
@@ -41,7 +43,8 @@ def combine(content: Floats, use: Floats, override: Floats, baseline: Floats) ->
 
 def value(view: View) -> Floats:
     """The combined score of each row."""
-    return _combined(view, view.columns.importance_use)
+    columns = view.columns
+    return combine(columns.importance_content, columns.importance_use, columns.importance_override, _of_kind(view))
 
 
 def note(view: View) -> Floats:
@@ -57,13 +60,17 @@ def note(view: View) -> Floats:
 
 def without_use(view: View) -> Floats:
     """The combined score as if nothing were known of use: its part in task fit. Shape (n,)."""
-    return _combined(view, np.full(len(view.columns), np.nan))
+    found = view.memo.get(WITHOUT_USE)
+    if found is None:
+        columns = view.columns
+        content, override = columns.importance_content, columns.importance_override
+        found = view.memo[WITHOUT_USE] = combine(content, np.full(len(columns), np.nan), override, _of_kind(view))
+    return found
 
 
-def _combined(view: View, use: Floats) -> Floats:
-    columns = view.columns
-    baseline = view.by_kind(BASELINE)
-    return combine(columns.importance_content, use, columns.importance_override, baseline)
+def _of_kind(view: View) -> Floats:
+    """What each row's kind is worth by itself. Shape (n,)."""
+    return view.by_kind(BASELINE)
 
 
 FEATURE = Feature(
