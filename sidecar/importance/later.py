@@ -17,6 +17,8 @@ from sidecar.store.store import Store
 
 AT_ONCE = 32
 """Memories that are scored between two looks at who else is at work."""
+WRITTEN_AT_ONCE = 8
+"""Of these, memories whose scores are written in one piece: others who write wait for no more."""
 REST = 5.0
 """How much longer than it was at work on a slice it rests after it, while others write: streams go first."""
 QUIET = 1.0
@@ -39,7 +41,7 @@ class LaterScoring:
         clock: Callable[[], Micros],
         give_way: Callable[[], None] = lambda: None,
     ) -> None:
-        """`give_way` is called before each memory, and returns when it may be looked at."""
+        """`give_way` is called before each piece of work, and returns when it may begin."""
         self._give_way = give_way
         self._scorer = scorer
         self._clock = clock
@@ -122,7 +124,10 @@ class LaterScoring:
             version = self._store.namespace(namespace).score_version
             if not memories or not self._wait_for(namespace, version):
                 return
-            self._store.put_contents(namespace, self._scorer.score_stored(namespace, memories, self._pause))
+            scored = self._scorer.score_stored(namespace, memories, self._pause)
+            for first in range(0, len(scored), WRITTEN_AT_ONCE):
+                self._pause()
+                self._store.put_contents(namespace, scored[first : first + WRITTEN_AT_ONCE])
             after = memories[-1].key
             if time.monotonic() - self._last_write < QUIET:
                 self._closing.wait(REST * (time.thread_time() - began))
