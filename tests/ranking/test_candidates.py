@@ -26,8 +26,9 @@ from sidecar.domain import (
     RankRequest,
     Segment,
     UseCounts,
+    UseReport,
 )
-from sidecar.features import View
+from sidecar.features import FEATURE_NAMES, View
 from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.use_rate import PRIOR
 from sidecar.ranking import candidates
@@ -184,6 +185,29 @@ def test_the_best_are_found(still: Both, weights: str) -> None:
                 found += 1
         expected += len(exact.items)
     assert found >= 0.99 * expected
+
+
+def test_uses_count_against_the_most_used_of_all(moving: Both) -> None:
+    """Under `importance` a candidate has the score of exact scoring, also where the most used memory is none: it is
+    suppressed since."""
+    best = moving.rank(TASK, moving.exact, weights="importance").items[0].memory_id
+    moving.put("n", [{"id": "alone", "content": "in no thread", "create_time": NOW}])
+    for used in ("alone", "alone", "alone", best):
+        request = RankRequest("n", TASK, max_items=1, reserved_slots=0, filter=Filter(ids=frozenset([used])))
+        packet = moving.exact.rank(request, lambda: None).packet
+        moving.store.report(UseReport(packet.packet_id, used_memory_ids=(used,)), moving.now)
+    moving.store.upsert("n", [("alone", {"suppressed": True})], moving.now)
+    moving.rank(TASK, weights="importance")
+    moving.chooser.look()
+    cut, exact = (moving.rank(TASK, ranker, weights="importance") for ranker in (moving.cut, moving.exact))
+    assert cut.left_out[LeftOutReason.NOT_A_CANDIDATE] > 0
+    ours = {item.memory_id: item.contributions.tolist() for item in cut.items}
+    theirs = {item.memory_id: item.contributions.tolist() for item in exact.items}
+    frequency = FEATURE_NAMES.index("frequency")
+    assert any(0.0 < parts[frequency] < 0.12 for parts in theirs.values())
+    assert {each: theirs[each] for each in ours if each in theirs} == {
+        each: ours[each] for each in ours if each in theirs
+    }
 
 
 def test_a_filter_comes_before_the_choice(moving: Both) -> None:

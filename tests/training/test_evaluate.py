@@ -18,7 +18,7 @@ from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
 from sidecar.weights import PRESETS, make_weights
 from tests.promises.frozen import text
-from tests.training.logs import log_of, write_log
+from tests.training.logs import log_of, make_packet, write_log
 from tests.training.made import Truth, make_dataset
 from tests.training.test_end_to_end import moving
 from tests.training.test_off_policy import plainly
@@ -205,7 +205,8 @@ def test_worse_is_said_to_be_worse(tmp_path: Path) -> None:
 
 def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     """Unknown names with the nearest; presets whose measures this log does not have; no shadow; no log."""
-    write_log(tmp_path / "log.jsonl", log_of(make_dataset(TRUTH, sessions=3, seed=3)))
+    packets = [make_packet("empty", []), *log_of(make_dataset(TRUTH, sessions=3, seed=3))]
+    write_log(tmp_path / "log.jsonl", packets)
     code, found = evaluated("engin", tmp_path / "log.jsonl")
     assert (code, "Did you mean 'engine'" in found["error"]["message"]) == (ExitCode.USAGE, True)
     for preset in ("smartctx", "importance"):

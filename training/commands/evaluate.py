@@ -102,7 +102,7 @@ def evaluate(
             known = known & known_of_other
         unmeasured = int((packets & ~known).sum())
         packets = packets & known
-        if unmeasured and not packets.any():
+        if unmeasured and not packets[dataset.packet].any():  # an empty packet lacks nothing, and says nothing
             raise Failure(_no_measures(unmeasured, given, other), ExitCode.GATED)
         advance("comparison", 0, 1)
         settings = GateSettings(top_k=top_k, bootstrap_rounds=rounds)
