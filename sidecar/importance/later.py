@@ -19,8 +19,8 @@ AT_ONCE = 32
 """Memories that are scored between two looks at who else is at work."""
 WRITTEN_AT_ONCE = 8
 """Of these, memories whose scores are written in one piece: others who write wait for no more."""
-REST = 5.0
-"""How much longer than it was at work on a slice it rests after it, while others write: streams go first."""
+REST = 10.0
+"""How much longer than it computed on a slice it rests after it, while others write: streams go first."""
 QUIET = 1.0
 """Seconds after which a write is over: a chunk of a stream may take longer than a slice."""
 BEHIND = 0.002

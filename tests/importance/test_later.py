@@ -66,3 +66,24 @@ def test_a_write_that_is_committed_and_not_in_the_snapshot_yet_is_waited_for(tmp
         later.close()
         about = {name: store.importance_parts(store.get("n", name).key)[PartName.CONTENT].about for name in "xy"}
         assert about == {"x": ("y",), "y": ("x",)}
+
+
+def test_what_nobody_waits_for_begins_when_it_may(tmp_path: Path) -> None:
+    """A memory that is scored after its write is left alone until those who are answered give the word."""
+    with Store.open(tmp_path / "data") as store:
+        namespaces = Namespaces(store.load)
+        store.subscribe(namespaces.apply)
+        scorer = ImportanceScorer(namespaces, make_embedder("none"), ImportanceSettings(), lambda: NOW)
+        asked, may = threading.Event(), threading.Event()
+
+        def give_way() -> None:
+            asked.set()
+            assert may.wait(30)
+
+        later = LaterScoring(scorer, store, lambda: NOW, give_way)
+        store.upsert("n", [("x", {"content": "Backups run at night"})], NOW)
+        assert asked.wait(30)
+        assert store.namespaces_unscored() == ["n"]
+        may.set()
+        wait_until_scored(store)
+        later.close()

@@ -114,6 +114,26 @@ def test_a_chunk_that_is_sent_again_is_recognised(channel: grpc.Channel, client:
     broken.end()
 
 
+def test_a_chunk_that_is_sent_ahead_finds_what_the_one_before_it_wrote(
+    channel: grpc.Channel, client: Client, namespace: str
+) -> None:
+    """All are sent before the first is answered, and write one memory: each goes by how the last one left it."""
+    stream = Stream(channel, namespace, "s")
+    requests = [chunk(sequence, "m") for sequence in (1, 2, 3)]
+    requests[0].memories[0].valid_from_time.FromSeconds(2_000)
+    requests[1].memories[0].valid_until_time.FromSeconds(1_000)
+    requests[2].memories[0].content = "says something else"
+    for request in requests:
+        stream.send(request)
+    first, second, third = next(stream.call), next(stream.call), next(stream.call)
+    assert (first.created_count, second.updated_count, third.updated_count) == (1, 0, 1)
+    assert [each.index for each in second.rejections] == [0]
+    assert "valid_from_time" in second.rejections[0].result.status.message
+    kept = client.get(namespace, "m")
+    assert (kept.content, kept.valid_from_time.seconds) == ("says something else", 2_000)
+    stream.end()
+
+
 @pytest.mark.parametrize(
     ("request_", "code", "says"),
     [
