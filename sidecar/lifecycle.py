@@ -26,6 +26,7 @@ from sidecar.errors import EmbedderMismatchError
 from sidecar.features import SCHEMA_HASH
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.emotion import MISSING, has_lexicon
+from sidecar.importance.foresight import Foresight
 from sidecar.importance.later import LaterScoring
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.importance.settled import identity_of, settled_importance
@@ -181,7 +182,15 @@ class Sidecar:
                 scores_importance=importance.enabled,
             )
             server.serve(
-                RankerService(ranker, store, embedder.dimension, self._clock, settings.max_message_bytes, observer),
+                RankerService(
+                    ranker,
+                    store,
+                    embedder.dimension,
+                    self._clock,
+                    settings.max_message_bytes,
+                    observer,
+                    Foresight(namespaces, store, scorer, self._clock),
+                ),
                 MemoryService(
                     store, namespaces, embedder, self._clock, settings.max_message_bytes, server.stopping, scorer
                 ),

@@ -19,6 +19,7 @@ from sidecar.domain.memories import (
     UseCounts,
     closing,
     says_the_same,
+    stands_alike,
     summed,
 )
 from sidecar.domain.packets import (
@@ -100,5 +101,6 @@ __all__ = [
     "WriteOutcome",
     "closing",
     "says_the_same",
+    "stands_alike",
     "summed",
 ]

@@ -123,6 +123,10 @@ SCORED_FIELDS = (
 )
 """Fields of a memory that the content part of its importance follows from, and what it is to others."""
 
+STANDING_FIELDS = ("superseded_by", "suppressed", "valid_from_time", "valid_until_time")
+"""Those of them that decide whether a memory can be served, and so whether it, and what it replaces, counts for
+others."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredContent:
@@ -152,6 +156,11 @@ class ScoredContent:
 def says_the_same(one: Memory, other: Memory) -> bool:
     """True if two states of a memory have the same content part of an importance, the neighbours being the same."""
     return all(getattr(one, name) == getattr(other, name) for name in SCORED_FIELDS)
+
+
+def stands_alike(one: Memory, other: Memory) -> bool:
+    """True if two states of a memory count for others alike."""
+    return all(getattr(one, name) == getattr(other, name) for name in STANDING_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,12 @@ class ImportanceScorer:
     ) -> list[ScoredContent]:
         """The content part of memories that are stored; of those only that the namespace's snapshot has by now. `pause`
         is called before each."""
-        snapshot = self._namespaces.get(namespace)
+        return self.score_against(self._namespaces.get(namespace), namespace, memories, pause)
+
+    def score_against(
+        self, snapshot: Snapshot, namespace: str, memories: Sequence[Memory], pause: Callable[[], None]
+    ) -> list[ScoredContent]:
+        """The same of those that a snapshot has, which may be of the namespace as it is not yet."""
         known = [memory for memory in memories if memory.id in snapshot.row_of_id]
         return self._scored_contents(namespace, snapshot, known, together=False, pause=pause)
 

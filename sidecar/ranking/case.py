@@ -6,7 +6,7 @@ Packing is done by the same functions that serve, so what is found here is what 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Filter, Memory, Micros
-from sidecar.features import FEATURE_NAMES, Columns
+from sidecar.features import Columns
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.pipeline import Limits, Packed, Scored, asks_all, pack
@@ -36,15 +36,24 @@ def change(path: str, old: Any, new: Any, words: str) -> Change:
     return Change(path, json.dumps(old), json.dumps(new), words[0].upper() + words[1:])
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The same request with one thing changed that may move scores: `at` another time; or once some fields of the
+    missed memory are `written`, by the names of domain.Memory, and all importances that follow from them stand."""
+
+    at: Callable[[Micros], Occasion]
+    written: Callable[[Mapping[str, Any]], Occasion]
+
+
 @dataclass(slots=True)
 class Case:
-    """One missed row. `check` raises past the deadline; `at` ranks the request for another time; what is written is
-    written `now`."""
+    """One missed row. `check` raises past the deadline; `again` ranks the request again; what is written is written
+    `now`."""
 
     occasion: Occasion
     row: int
     check: Callable[[], None]
-    at: Callable[[Micros], Occasion]
+    again: Again
     now: Micros
     packed: Packed = field(init=False)
     _served: Scored = field(init=False)
@@ -68,12 +77,6 @@ class Case:
         """The missed memory."""
         return self.occasion.snapshot.memories[self.row]
 
-    @property
-    def counts_importance(self) -> bool:
-        """True if scores have a share of importances that are worked out by the server, and so anew after a write."""
-        index = FEATURE_NAMES.index("importance")
-        return self.occasion.request.candidates is None and index in self.occasion.weights.weighted
-
     def twin(self) -> str:
         """Id of the memory in the packet that says the same, or ""."""
         twin = self.packed.seen.twin(self.row)
@@ -84,14 +87,7 @@ class Case:
         is written just now is one of them."""
         self.check()
         served = self._served if scored is None else self._choose(scored, is_written)
-        packed = pack(served, limits, self.occasion.snapshot)
-        if not asks_all(served, limits, packed):
-            return packed
-        of_all = pack(scored or self.occasion.scored, limits, self.occasion.snapshot)
-        # A budget that one of the candidates fits is another packet, too.
-        needs = (packed.ranked.next_budget, of_all.ranked.next_budget)
-        of_all.ranked.next_budget = min((need for need in needs if need is not None), default=None)
-        return of_all
+        return _packed(self.occasion, served, scored or self.occasion.scored, limits)
 
     def _choose(self, scored: Scored, is_written: bool) -> Scored:
         rows = self.occasion.choose(scored.gates)
@@ -105,10 +101,17 @@ class Case:
 
     def admits_at(self, time: Micros) -> bool:
         """True if the memory is in the packet that the request gets for another time, for which all are scored."""
-        other = self.at(time)
+        return self._is_in(self.again.at(time))
+
+    def admits_once_written(self, **fields: Any) -> bool:
+        """True if the memory is in the packet that the request gets once these fields of it are written."""
+        return self._is_in(self.again.written(fields))
+
+    def _is_in(self, other: Occasion) -> bool:
         row = other.snapshot.row_of_id.get(self.memory.id)
         self.check()
-        return row is not None and row in pack(other.scored, other.limits(), other.snapshot).rows
+        served = _narrowed(other.scored, other.candidates)
+        return row is not None and row in _packed(other, served, other.scored, other.limits()).rows
 
     def limits_at(self, **changes: Any) -> Limits:
         """The limits of the request with other fields."""
@@ -119,24 +122,24 @@ class Case:
         wanted = self.occasion.request.filter if wanted is None else wanted
         return self._behind(columns, None if wanted.is_empty else self.occasion.snapshot.filter_mask(wanted))
 
-    def written(self, columns: Columns, unlinked: int | None = None) -> Scored:
-        """The same where the missed memory is written, and so has another update_time. `unlinked` names no replacement
-        any more."""
+    def rewritten(self, columns: Columns) -> Scored:
+        """The same where the missed memory is written, with columns that move no score, and so has another
+        update_time."""
         wanted, snapshot = self.occasion.request.filter, self.occasion.snapshot
         if wanted.is_empty:
-            return self._behind(columns, None, unlinked)
+            return self._behind(columns, None)
         allowed = snapshot.filter_mask(wanted)
         if self.occasion.request.candidates is None:
             start, end = wanted.update_time_from, wanted.update_time_until
             rest = replace(wanted, update_time_from=None, update_time_until=None)
             is_in_time = (start is None or start <= self.now) and (end is None or self.now < end)
             allowed[self.row] = is_in_time and snapshot.filter_mask(rest)[self.row]
-        return self._behind(columns, allowed, unlinked)
+        return self._behind(columns, allowed)
 
-    def _behind(self, columns: Columns, allowed: NDArray[np.bool_] | None, unlinked: int | None = None) -> Scored:
+    def _behind(self, columns: Columns, allowed: NDArray[np.bool_] | None) -> Scored:
         occasion, as_of = self.occasion, self.occasion.as_of_time
         known_until = occasion.request.as_of_time
-        superseded = occasion.snapshot.superseded_at(as_of, known_until, columns, unlinked)
+        superseded = occasion.snapshot.superseded_at(as_of, known_until)
         codes = gate_codes(columns, allowed, superseded, as_of, known_until)
         return replace(occasion.scored, columns=columns, gates=Gates.of(codes, columns))
 
@@ -145,6 +148,18 @@ class Case:
         changed = getattr(self.columns, name).copy()
         changed[self.row] = value
         return replace(self.columns, **{name: changed})
+
+
+def _packed(occasion: Occasion, served: Scored, scored: Scored, limits: Limits) -> Packed:
+    """The packet of the candidates that are `served`; or of all that is `scored`, where Rank asks all."""
+    packed = pack(served, limits, occasion.snapshot)
+    if not asks_all(served, limits, packed):
+        return packed
+    of_all = pack(scored, limits, occasion.snapshot)
+    # A budget that one of the candidates fits is another packet, too.
+    needs = (packed.ranked.next_budget, of_all.ranked.next_budget)
+    of_all.ranked.next_budget = min((need for need in needs if need is not None), default=None)
+    return of_all
 
 
 def _narrowed(scored: Scored, rows: NDArray[np.int32] | None) -> Scored:

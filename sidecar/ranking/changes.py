@@ -1,8 +1,8 @@
 """The smallest single change that would have put a missed memory into the packet.
 
 Every change that is told was tried: the packet is packed again with it, by the same functions that serve, and the
-memory was in; with the importances of now, and where a write moves them, that is said. Of a number, neither one less
-of the change does, nor half of it.
+memory was in; where a write moves importances, with those that it leads to. Of a number, neither one less of the change
+does, nor half of it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,15 @@ MAX_TRIES = 60
 """Budgets above, budgets below, and other memories to leave out, that are tried one by one: large packets have
 thousands, and an answer is waited for."""
 
-MOVES = "Importances are worked out anew after that, which may change who is served."
-
 Search = Callable[[Case], Iterator[Change]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The smallest change, if any; the names of all that were tried; and of those of which it cannot be told, for what
-    admitted nothing with the importances of now may do with those that it brings."""
+    """The smallest change, if any, and the names of all that were tried."""
 
     change: Change | None
     tried: list[str]
-    open: list[str]
 
 
 def smallest_change(case: Case, reason: LeftOutReason) -> Found:
@@ -48,22 +44,20 @@ def smallest_change(case: Case, reason: LeftOutReason) -> Found:
     """
     first = _FIRST[reason]
     searches = first if reason in _ALONE else [*first, *(each for each in _FILLING if each not in first)]
-    tried: list[str] = []
-    unsure: list[str] = []
+    tried: dict[str, None] = {}
     for search in searches:
-        moves = search in _MOVING and case.counts_importance
-        names = unsure if moves else tried
-        if _NAMES[search] not in names:
-            names.append(_NAMES[search])
+        tried[_NAMES[search]] = None
         found = next(search(case), None)
         if found is not None:
-            return Found(replace(found, message=f"{found.message} {MOVES}") if moves else found, tried, unsure)
-    return Found(None, tried, unsure)
+            return Found(found, list(tried))
+    return Found(None, list(tried))
 
 
 def _pin(case: Case) -> Iterator[Change]:
-    if not case.columns.pinned[case.row]:
-        yield from gate.with_column(case, "pinned", True, "memory.pinned", "pin it.")
+    if not case.columns.pinned[case.row] and case.admits(
+        case.rewritten(case.with_column("pinned", True)), is_written=True
+    ):
+        yield change("memory.pinned", False, True, "pin it.")
 
 
 def _min_score(case: Case) -> Iterator[Change]:
@@ -169,7 +163,7 @@ def _token_count(case: Case) -> Iterator[Change]:
     scored, row = case.occasion.scored, case.row
     old = int(case.columns.tokens[row])
     wrapper = int(scored.tokens[row]) - old
-    written = case.written(case.columns)
+    written = case.rewritten(case.columns)
 
     def fits(count: int) -> bool:
         tokens = scored.tokens.copy()
@@ -237,8 +231,6 @@ _FIRST: dict[LeftOutReason, list[Search]] = {
     LeftOutReason.OUTRANKED: [_max_items],
 }
 _ALONE = {*GATES, LeftOutReason.BELOW_MIN_SCORE} - {LeftOutReason.NOT_A_CANDIDATE}
-_MOVING: list[Search] = [gate.suppression, gate.ratings, gate.expiry, gate.validity, gate.superseded]
-"""Writes after which importances are worked out anew: of the memory, or of others beside which it counts again."""
 _FILLING: list[Search] = [_pin, _raise_budget, _token_count, _max_items, _reserved_slots, _exclude, _lower_budget]
 _NAMES: dict[Search, str] = {
     gate.filter_parts: "filter",

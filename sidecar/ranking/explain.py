@@ -11,8 +11,8 @@ import numpy as np
 from sidecar.domain import LeftOutReason, Micros, Packet
 from sidecar.errors import MemoryNotFoundError
 from sidecar.features import FEATURE_NAMES
-from sidecar.ranking.case import Case, Change
-from sidecar.ranking.changes import MOVES, Found, smallest_change
+from sidecar.ranking.case import Again, Case, Change
+from sidecar.ranking.changes import smallest_change
 from sidecar.ranking.gates import GATES, PASSED
 from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.pipeline import pack
@@ -50,14 +50,14 @@ def explain_miss(
     memory_id: str,
     packet: Packet | None,
     check: Callable[[], None],
-    at: Callable[[Micros], Occasion],
+    again: Again,
     now: Micros,
 ) -> Miss:
     """Explains why `memory_id` is not in the packet of `occasion`; `packet` is the one that was served, if any.
 
-    All memories are scored in `occasion`. `at` ranks the same request for another time; a change of the memory would be
-    written `now`. `check` raises once the caller's deadline has passed. Raises MemoryNotFoundError if there is no such
-    memory now.
+    All memories are scored in `occasion`. `again` ranks the same request; a change of the memory would be written
+    `now`. `check` raises once the caller's deadline has passed. Raises MemoryNotFoundError if there is no such memory
+    now.
     """
     moved_on = packet is not None and packet.score_version != occasion.snapshot.score_version
     if packet is not None:
@@ -68,7 +68,7 @@ def explain_miss(
     if row is None:
         where = f"namespace {occasion.request.namespace!r}" if occasion.request.candidates is None else "candidates"
         raise MemoryNotFoundError(f"memory_id: {memory_id!r} is not in {where} now", memory_id=memory_id)
-    case = Case(occasion, row, check, at, now)
+    case = Case(occasion, row, check, again, now)
     gate = int(occasion.scored.gates.codes[row])
     if row in case.packed.rows:
         place = case.packed.rows.index(row) + 1
@@ -83,7 +83,7 @@ def explain_miss(
     other = _other(case, reason)
     return Miss(
         message=f"{_WORDS[reason]}{f' The other memory is {other!r}.' if other else ''}{_room(case, reason)}"
-        + ("" if found.change else _none_of(found)),
+        + ("" if found.change else f" No single change that was tried admits it: of {', '.join(found.tried)}."),
         reason=reason,
         **(_standing(case) if gate == PASSED else {}),
         smallest_change=found.change,
@@ -97,14 +97,6 @@ def _other(case: Case, reason: LeftOutReason) -> str:
     if reason is LeftOutReason.NEAR_DUPLICATE:
         return case.twin()
     return case.memory.superseded_by if reason is LeftOutReason.SUPERSEDED else ""
-
-
-def _none_of(found: Found) -> str:
-    """What was tried in vain, and what cannot be told."""
-    words = f" No single change that was tried admits it: of {', '.join(found.tried)}." if found.tried else ""
-    if found.open:
-        words += f" Whether a change of {', '.join(found.open)} would, only trying it tells. {MOVES}"
-    return words
 
 
 def _room(case: Case, reason: LeftOutReason) -> str:

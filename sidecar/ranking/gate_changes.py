@@ -16,41 +16,35 @@ from sidecar.features import NO_TIME
 from sidecar.ranking.case import Case, Change, change
 
 
-def with_column(case: Case, name: str, value: Any, path: str, words: str) -> Iterator[Change]:
-    """Another value of one column of the memory."""
-    if case.admits(case.written(case.with_column(name, value)), is_written=True):
-        yield change(path, getattr(case.columns, name)[case.row].item(), value, words)
-
-
 def suppression(case: Case) -> Iterator[Change]:
     """Without its suppression."""
-    return with_column(case, "suppressed", False, "memory.suppressed", "lift its suppression.")
+    if case.admits_once_written(suppressed=False):
+        yield change("memory.suppressed", True, False, "lift its suppression.")
 
 
 def ratings(case: Case) -> Iterator[Change]:
     """Without the ratings that say unhelpful."""
-    columns = case.with_column("unhelpful", 0)  # no write of the memory: its update_time stays
-    if case.admits(case.regated(columns), is_written=True):
+    if case.admits_once_written(unhelpful=0):
         words = "withdraw the ratings that say unhelpful."
         yield change("memory.ratings.unhelpful", int(case.columns.unhelpful[case.row]), 0, words)
 
 
 def expiry(case: Case) -> Iterator[Change]:
     """Valid without end: any other time may have passed when it is ranked again."""
-    if case.admits(case.written(case.with_column("valid_until_time", NO_TIME)), is_written=True):
-        old = case.memory.valid_until_time
-        yield change("memory.valid_until_time", old, None, "let it not expire.")
+    if case.admits_once_written(valid_until_time=None):
+        yield change("memory.valid_until_time", case.memory.valid_until_time, None, "let it not expire.")
 
 
 def validity(case: Case) -> Iterator[Change]:
     """Valid from the time that was ranked for."""
     now = case.occasion.as_of_time
-    return with_column(case, "valid_from_time", now, "memory.valid_from_time", "let it be valid earlier.")
+    if case.admits_once_written(valid_from_time=now):
+        yield change("memory.valid_from_time", case.memory.valid_from_time, now, "let it be valid earlier.")
 
 
 def superseded(case: Case) -> Iterator[Change]:
     """Replaced by nothing."""
-    if case.admits(case.written(case.columns, unlinked=case.row), is_written=True):
+    if case.admits_once_written(superseded_by=""):
         yield change("memory.superseded_by", case.memory.superseded_by, "", "let nothing supersede it.")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import DegradationReason, Micros, OtherWays, RankRequest
 from sidecar.errors import ModelRefusedError
-from sidecar.features import OTHERS_KNOWN, View, other_ways_at
+from sidecar.features import FEATURE_NAMES, OTHERS_KNOWN, View, other_ways_at
 from sidecar.ranking.candidates import Task, candidates_of, part_with, standing_amounts
 from sidecar.ranking.gates import PASSED, Gates, gate_codes
 from sidecar.ranking.long_task import HEAD_CHARS, TAIL_CHARS, both_ends, is_too_long
@@ -54,6 +54,12 @@ class Occasion:
     """What a shadow model makes of the same."""
     as_of_time: Micros
     degradations: tuple[tuple[DegradationReason, str], ...]
+
+    @property
+    def counts_importance(self) -> bool:
+        """True if scores have a share of importances that the server works out."""
+        index = FEATURE_NAMES.index("importance")
+        return self.request.candidates is None and index in self.weights.weighted
 
     def limits(self) -> Limits:
         """The request's limits. Slots default by packet size, and to none for a caller's own list: only memories that
@@ -117,10 +123,12 @@ class Occasions:
         watch: Stopwatch | None = None,
         explaining: bool = False,
         is_now: bool = False,
+        namespace: Snapshot | None = None,
     ) -> Occasion:
         """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
         of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size;
-        `is_now` says that its as_of_time was now when it was asked for."""
+        `is_now` says that its as_of_time was now when it was asked for; `namespace` is how its namespace might stand,
+        None for as it does."""
         as_of = self._clock() if request.as_of_time is None else request.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
         task = request.task if says_something(request.task) else ""
@@ -134,7 +142,7 @@ class Occasions:
                 )
             )
         watch = watch or Stopwatch()
-        snapshot = self._snapshot(request, as_of)
+        snapshot = self._snapshot(request, as_of, namespace)
         check()
         vector = self._task_vector(request, task, snapshot)
         if vector is None and task:
@@ -222,7 +230,7 @@ class Occasions:
         session = f"s:{request.session_id}" if request.session_id else packet_id and f"p:{packet_id}"
         return self._weights.serving(request.namespace, session, self._salt)
 
-    def _snapshot(self, request: RankRequest, as_of: Micros) -> Snapshot:
+    def _snapshot(self, request: RankRequest, as_of: Micros, namespace: Snapshot | None) -> Snapshot:
         if request.candidates is not None:
             missing = [i for i, memory in enumerate(request.candidates) if memory.embedding is None]
             vectors = self._embedder.embed([request.candidates[i].content for i in missing])
@@ -231,7 +239,7 @@ class Occasions:
                 for i, vector in zip(missing, vectors, strict=True):
                     candidates[i] = replace(candidates[i], embedding=vector)
             return snapshot_of(candidates)
-        snapshot = self._namespaces.get(request.namespace)
+        snapshot = self._namespaces.get(request.namespace) if namespace is None else namespace
         if request.as_of_time is not None and as_of < self._clock():
             # Ranking for a past time must not know of uses that were reported later.
             return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, as_of))

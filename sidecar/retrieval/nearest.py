@@ -32,7 +32,7 @@ def nearest(snapshot: Snapshot, wanted: Codes, k: int, among: Mask, most_rows: i
     """The k nearest rows of the mask `among` to each of n quantised vectors, shape (n, dimension); a zero vector has
     none.
 
-    `most_rows` bounds how many rows are compared: the newest ones then.
+    `most_rows` bounds how many living rows are compared: the newest ones then.
     """
     n = len(wanted)
     rows = np.full((n, k), -1, dtype=np.int64)
@@ -41,7 +41,9 @@ def nearest(snapshot: Snapshot, wanted: Codes, k: int, among: Mask, most_rows: i
     if not n or not len(matrix) or not matrix.shape[1] or wanted.shape[1:] != matrix.shape[1:]:
         return Nearest(rows, cosines)
     inverse = snapshot.contents.table.column(contents.INVERSE_LENGTH)
-    first = 0 if most_rows is None else max(0, len(matrix) - most_rows)
+    first = 0
+    if most_rows is not None and snapshot.live_count > most_rows:
+        first = int(np.flatnonzero(snapshot.columns.live)[-most_rows])  # which dead rows are left changes nothing
     allowed = among[first:] & (inverse[first:] > 0.0)
     candidates = np.flatnonzero(allowed)
     if not len(candidates):

@@ -21,8 +21,8 @@ from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.hashing import PLAIN
 from sidecar.retrieval.lexical import inverse_document_frequency
 from sidecar.retrieval.patterns import late
-from sidecar.retrieval.rows import hidden, without_cycles
-from sidecar.retrieval.sources import Held, Source
+from sidecar.retrieval.rows import hidden
+from sidecar.retrieval.sources import Aside, Held, Source
 from sidecar.retrieval.static import StaticEmbedder
 from sidecar.retrieval.subjects import find_subjects, without_names
 from sidecar.retrieval.tokenizer import Token, task_words, tokenize
@@ -101,6 +101,12 @@ class Snapshot:
     def apply(self, change: Change) -> Snapshot:
         """The snapshot after a committed change; this one stays as it is. One writer at a time in a namespace."""
         return Snapshot(changing.changed(self.contents, change))
+
+    def apart(self, change: Change) -> Snapshot:
+        """The snapshot after a change that nobody has committed. It is a copy, which shares nothing that is written to,
+        and may be moved on by `apply`."""
+        copied = changing.compacted(self.contents)
+        return Snapshot(changing.changed(replace(copied, source=Aside(copied.source)), change))
 
     def with_uses(self, uses: Mapping[int, UseCounts]) -> Snapshot:
         """The same snapshot with other use counts, by memory key; a memory without an entry was never used."""
@@ -187,32 +193,22 @@ class Snapshot:
         self,
         as_of_time: Micros,
         known_until: Micros | None = None,
-        columns: Columns | None = None,
-        unlinked: int | None = None,
     ) -> Mask:
         """True for rows that another memory replaces, directly or through a chain, and that is itself valid at
         `as_of_time`. Shape (n,).
 
         A replacement that has expired or is not yet valid, or was learned after `known_until`, hides nothing; a
-        suppressed one does, for what it replaced
-        is out of date all the same. Of a cycle, the member learned last (then of the greatest id) survives; while that
-        one is not valid, the last valid one before it does.
-
-        What would be if: `columns` with other times of validity, or a row `unlinked` from what replaces it.
+        suppressed one does, for what it replaced is out of date all the same. Of a cycle, the member learned last (then
+        of the greatest id) survives; while that one is not valid, the last valid one before it does.
         """
-        columns = self.columns if columns is None else columns
-        superseding = self.contents.table.column(contents.SUPERSEDING)
-        if unlinked is not None:
-            links = self.contents.table.column(contents.REPLACEMENT).copy()
-            links[unlinked] = -1
-            superseding = without_cycles(links, columns.create_time, columns.ids)
+        columns = self.columns
         if not columns.superseded.any():
             return np.zeros(len(self), dtype=bool)
         from_time, until_time = columns.valid_from_time, columns.valid_until_time
         valid = columns.live & (from_time <= as_of_time) & ((until_time == NO_TIME) | (until_time > as_of_time))
         if known_until is not None:
             valid &= columns.create_time <= known_until
-        return hidden(superseding, valid)
+        return hidden(self.contents.table.column(contents.SUPERSEDING), valid)
 
     def replacement(self, row: int) -> int:
         """The living row that a row names as its replacement; -1 for none."""

@@ -71,6 +71,28 @@ class Held:
         """The memories of these names."""
         return [self._memories[name] for name in names]
 
+    def __contains__(self, name: Name) -> bool:
+        """True if a memory of this name was taken in."""
+        return name in self._memories
+
+
+class Aside:
+    """What a source has, with what is put in here alone: for a snapshot of what might be."""
+
+    def __init__(self, source: Source) -> None:
+        self.hasher = source.hasher
+        self._source = source
+        self._own = Held(source.hasher)
+
+    def put(self, digest: int, memory: Memory) -> None:
+        """Takes a memory in, of which the source hears nothing."""
+        self._own.put(digest, memory)
+
+    def get(self, names: Sequence[Name]) -> list[Memory]:
+        """The memories of these names. Raises what the source does."""
+        rest = iter(self._source.get([name for name in names if name not in self._own]))
+        return [self._own.get([name])[0] if name in self._own else next(rest) for name in names]
+
 
 class Stored:
     """Keeps the memories that were used last, and reads the others from the store. Safe to use from many threads."""

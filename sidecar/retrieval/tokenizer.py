@@ -25,6 +25,9 @@ LONGEST_TERM = 256
 """Characters. A longer identifier gives only its parts."""
 LONGEST_CASED_PART = 64
 """Characters. A longer unbroken part is data, not a camel-case name, and is not split by case."""
+MOST_GROWTH, ROOM_TO_GROW = 4, 1_000
+"""A text may come to so many times its length and some characters more when its ligatures are spelled out; what goes
+beyond is not looked at. Only rows of U+FDFA and U+FDFB do, which stand for 18 and 8 characters."""
 CACHED_CHUNK = 32
 CACHED_CHUNKS = 200_000
 
@@ -79,7 +82,8 @@ _CASED = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
 _PLURAL_ACRONYM = late(r"[A-Z]{2,}s")
 _APOSTROPHE = late("['’]")
 
-# Invisible characters: a zero-width space parts words, the others stand inside them.
+# Invisible characters: a zero-width space parts words, which is what it is for in scripts that are written without
+# spaces (UAX 14, class ZW); the others stand inside them.
 _INVISIBLE = {0x200B: " "} | dict.fromkeys(
     [0xAD, 0x200C, 0x200D, 0x2060, 0xFEFF, *range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0xFE00, 0xFE10)]
 )
@@ -160,7 +164,10 @@ def _read_word(word: str) -> tuple[int, tuple[Token, ...]]:
 
 def normalize(text: str) -> str:
     """NFKC without invisible characters; case and accents stay."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+    if text.isascii():
+        return text
+    spelled_out = unicodedata.normalize("NFKC", text)
+    return spelled_out[: MOST_GROWTH * len(text) + ROOM_TO_GROW].translate(_INVISIBLE)
 
 
 def fold(text: str) -> str:

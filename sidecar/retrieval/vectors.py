@@ -87,8 +87,8 @@ def cosine_table(asked: Codes, matrix: Codes, inverse: Floats) -> Vectors:
         table = _products(asked, matrix).astype(np.float32)
     else:
         table = asked.astype(np.float32) @ matrix.astype(np.float32).T
-    table *= inverse.astype(np.float32)
-    table *= inverse_lengths(asked).astype(np.float32)[:, None]
+    # Of the two lengths together, so that either way round a cosine is the same.
+    table *= np.multiply.outer(inverse_lengths(asked).astype(np.float32), inverse.astype(np.float32))
     found: Vectors = np.clip(table, -1.0, 1.0, out=table)
     return found
 

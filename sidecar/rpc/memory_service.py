@@ -11,7 +11,7 @@ import numpy as np
 from google.rpc import code_pb2, status_pb2
 from memoryranker.v1 import memory_pb2, memory_pb2_grpc
 
-from sidecar.domain import SCORED_FIELDS, Filter, Memory, Micros, WriteOutcome, says_the_same
+from sidecar.domain import SCORED_FIELDS, Filter, Memory, Micros, WriteOutcome, says_the_same, stands_alike
 from sidecar.errors import Violations
 from sidecar.importance.scorer import ImportanceScorer
 from sidecar.ranking.tokens import count_all_tokens
@@ -299,6 +299,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             known = old.get(memory_id)
             base = known or Memory(id=memory_id, content="")
             new = replace(base, **derived[memory_id].added_to(patch, known))
+            if known is not None and not stands_alike(known, new):
+                continue  # it is scored after the write, beside those that count by it or no longer do
             if known is None or known.importance_content is None or not says_the_same(known, new):
                 unscored.append(new)
         scored = self._scorer.score_contents(namespace, unscored) if unscored else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -14,8 +15,11 @@ from sidecar.domain import Micros, Packet, RankRequest
 from sidecar.errors import AnswerTooLargeError, Violations
 from sidecar.feedback.matching import PRIOR
 from sidecar.feedback.output import find_output, reports_of
+from sidecar.importance.foresight import Foresight
 from sidecar.observe.observer import Observer
+from sidecar.ranking.case import Again
 from sidecar.ranking.explain import explain_miss
+from sidecar.ranking.occasion import Occasion
 from sidecar.ranking.ranker import RankAnswer, Ranker
 from sidecar.ranking.stages import READ, WRITE, Stopwatch
 from sidecar.rpc.incoming import read_rank, read_rating, read_report
@@ -57,8 +61,10 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         clock: Callable[[], Micros],
         max_message_bytes: int,
         observer: Observer,
+        foresight: Foresight,
     ) -> None:
         self._observer = observer
+        self._foresight = foresight
         self._ranker = ranker
         self._store = store
         self._dimension = dimension
@@ -216,17 +222,22 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 bad.add("occasion", "is unset; set packet_id or request")
                 bad.raise_if_any()
                 raise AssertionError
-        occasion = self._ranker.occasions.prepare(asked, check, explaining=True, is_now=is_now)
-        return write_miss(
-            explain_miss(
-                occasion,
-                memory_id,
-                packet,
-                check,
-                lambda time: self._ranker.occasions.prepare(replace(asked, as_of_time=time), check, explaining=True),
-                self._clock(),
-            )
-        )
+        prepare = partial(self._ranker.occasions.prepare, check=check, explaining=True)
+        occasion = prepare(asked, is_now=is_now)
+
+        def written(fields: Mapping[str, Any]) -> Occasion:
+            if asked.candidates is not None:
+                own = [replace(each, **fields) if each.id == memory_id else each for each in asked.candidates]
+                return prepare(replace(asked, candidates=tuple(own)))
+            if "unhelpful" in fields:
+                stands = self._foresight.unrated(namespace, memory_id)
+            else:
+                scores = occasion.counts_importance
+                stands = self._foresight.written(namespace, memory_id, fields, check, scores=scores)
+            return prepare(asked, is_now=is_now, namespace=stands)
+
+        again = Again(lambda time: prepare(replace(asked, as_of_time=time)), written)
+        return write_miss(explain_miss(occasion, memory_id, packet, check, again, self._clock()))
 
     def _fitting(self, response: Response) -> Response:
         """The answer itself. AnswerTooLargeError if no message holds it: grpc's own error would not say what to do."""

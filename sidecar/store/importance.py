@@ -76,17 +76,34 @@ def follow(
     """Writes the parts that a write of a memory leaves: its content part, and the user's word where it changed. Returns
     the keys of other memories that are to be scored anew, for theirs followed from this one as it was; `together` are
     those that were scored beside it as it is now."""
-    anew: list[int] = []
+    told: list[int] = []
     if old is None or not says_the_same(old, new):
-        anew += links.put_up_followers(connection, namespace, new.id, together)
+        told += [key for key in links.followers(connection, namespace, new.id) if key not in together]
         if old is not None:
             links.forget(connection, new.key)
     if scored is not None:
         put(connection, new.key, PartName.CONTENT, scored.part)
-        anew += links.put_up_concerned(connection, namespace, new, scored)
+        told += links.concerned(connection, namespace, new, scored)
     if new.importance_override != (None if old is None else old.importance_override):
         follow_user(connection, new, now)
-    return anew
+    return links.put_up(connection, told)
+
+
+def told_of_score(
+    connection: sqlite3.Connection,
+    namespace: str,
+    memory: Memory,
+    scored: ScoredContent,
+    was_superseded: bool | None,
+) -> list[int]:
+    """The keys of memories whose content parts it is something to that a stored memory was scored; `was_superseded` as
+    of the score before, None without one. Writes nothing."""
+    if was_superseded == scored.is_superseded:
+        return []  # it is to others what it was
+    told = links.concerned(connection, namespace, memory, scored)
+    if was_superseded is not None or scored.is_superseded:
+        told += links.followers(connection, namespace, memory.id)
+    return told
 
 
 def follow_user(connection: sqlite3.Connection, memory: Memory, now: Micros) -> None:
@@ -124,22 +141,17 @@ def put_contents(
         if each.score_version != score_version and not links.stand(connection, namespace, each.beside):
             scores[memory.key] = None
             continue
-        was_superseded = _was_superseded(connection, memory.key)
+        told = told_of_score(connection, namespace, memory, each, was_superseded(connection, memory.key))
         scores[memory.key] = each.part.score
         connection.execute(
             "UPDATE memories SET importance_content = ? WHERE memory_key = ?", (each.part.score, memory.key)
         )
         put(connection, memory.key, PartName.CONTENT, each.part)
-        if was_superseded == each.is_superseded:
-            continue  # it is to others what it was
-        anew = links.put_up_concerned(connection, namespace, memory, each)
-        if was_superseded is not None or each.is_superseded:
-            anew += links.put_up_followers(connection, namespace, memory.id)
-        scores.update(dict.fromkeys(anew))
+        scores.update(dict.fromkeys(links.put_up(connection, told)))
     return scores
 
 
-def _was_superseded(connection: sqlite3.Connection, key: int) -> bool | None:
+def was_superseded(connection: sqlite3.Connection, key: int) -> bool | None:
     """Whether something replaced a memory when it was last scored; None if it never was as it stands."""
     row = connection.execute(
         "SELECT lines FROM importance_parts WHERE memory_key = ? AND part = ?", (key, PartName.CONTENT.value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sidecar.domain import FULL_THEME, Memory, Micros, PartName, ScoredContent
 
@@ -34,22 +34,17 @@ def write(connection: sqlite3.Connection, key: int, about: Sequence[str]) -> Non
     )
 
 
-def put_up_followers(
-    connection: sqlite3.Connection, namespace: str, memory_id: str, but: Collection[int] = ()
-) -> list[int]:
-    """Puts up the memories whose content part follows from one that changed, came or went, all `but` some. Returns
-    their keys."""
+def followers(connection: sqlite3.Connection, namespace: str, memory_id: str) -> list[int]:
+    """The keys of memories whose content part follows from one that changed, came or went."""
     rows = connection.execute(
         "SELECT DISTINCT memory_key FROM importance_links WHERE namespace = ? AND other_id = ?", (namespace, memory_id)
     ).fetchall()
-    return [key for (key,) in rows if key not in but and _put_up(connection, key)]
+    return [key for (key,) in rows]
 
 
-def put_up_concerned(
-    connection: sqlite3.Connection, namespace: str, memory: Memory, scored: ScoredContent
-) -> list[int]:
-    """Puts up the memories that a memory concerns as it was scored, and whose content parts do not know of it. Returns
-    their keys."""
+def concerned(connection: sqlite3.Connection, namespace: str, memory: Memory, scored: ScoredContent) -> list[int]:
+    """The keys of scored memories that a memory concerns as it was scored, and whose content parts do not know of
+    it."""
     keys = []
     for other_id in dict.fromkeys((*scored.concerns, *scored.repeats)):
         row = connection.execute(
@@ -66,9 +61,21 @@ def put_up_concerned(
             left is None
             or left <= values.get(UNIQUENESS, 1.0)
             or (other_id in scored.repeats and not _is_full(connection, key, values.get(THEME, 0.0), memory))
-        ) and _put_up(connection, key):
+        ):
             keys.append(key)
     return keys
+
+
+def put_up(connection: sqlite3.Connection, keys: Iterable[int]) -> list[int]:
+    """Puts memories up. Returns the keys of those that were not before."""
+    return [
+        key
+        for key in keys
+        if connection.execute(
+            "UPDATE memories SET importance_content = NULL WHERE memory_key = ? AND importance_content IS NOT NULL",
+            (key,),
+        ).rowcount
+    ]
 
 
 def _is_full(connection: sqlite3.Connection, key: int, theme: float, memory: Memory) -> bool:
@@ -99,10 +106,9 @@ def put_up_turned(
     ).fetchall()
     for namespace, memory_id, *own in (*ended, *began):
         keys = found.setdefault(namespace, [])
-        keys += put_up_followers(connection, namespace, memory_id)
         for key in own:
             forget(connection, key)
-            keys += [key] if _put_up(connection, key) else []
+        keys += put_up(connection, [*followers(connection, namespace, memory_id), *own])
     nexts = connection.execute(
         "SELECT MIN(valid_from_time) FROM memories WHERE valid_from_time > ?"
         " UNION ALL SELECT MIN(valid_until_time) FROM memories WHERE valid_until_time > ?",
@@ -131,12 +137,3 @@ def forget(connection: sqlite3.Connection, key: int) -> None:
     """Forgets what a memory's content part came of: it is as if it had never been scored."""
     connection.execute("DELETE FROM importance_parts WHERE memory_key = ? AND part = ?", (key, PartName.CONTENT.value))
     connection.execute("DELETE FROM importance_links WHERE memory_key = ?", (key,))
-
-
-def _put_up(connection: sqlite3.Connection, key: int) -> bool:
-    return bool(
-        connection.execute(
-            "UPDATE memories SET importance_content = NULL WHERE memory_key = ? AND importance_content IS NOT NULL",
-            (key,),
-        ).rowcount
-    )

@@ -166,7 +166,9 @@ def delete(
     if not keys:
         return Done((found, score_version(connection, namespace)))
     anew = {
-        key for memory in gone for key in importance_links.put_up_followers(connection, namespace, memory.id)
+        key
+        for memory in gone
+        for key in importance_links.put_up(connection, importance_links.followers(connection, namespace, memory.id))
     } - set(keys)
     version = bump(connection, namespace, created=-len(keys), write_time=now)
     change = Change(

@@ -85,6 +85,22 @@ class ScoreCalls:
 
         self._writer.submit(work, durable=False)
 
+    def followers(self, namespace: str, memory_id: str) -> list[int]:
+        """The keys of memories whose content part follows from a memory, and which are scored anew when it changes."""
+        with self._readers.snapshot() as db:
+            return importance_links.followers(db, namespace, memory_id)
+
+    def told_of_scores(self, namespace: str, scored: Sequence[ScoredContent], written: int) -> list[int]:
+        """The keys of memories that would be scored anew once these were put; the memory of the key `written` was never
+        scored as it stands. Writes nothing."""
+        with self._readers.snapshot() as db:
+            told: list[int] = []
+            for each in scored:
+                key = each.memory.key
+                before = None if key == written else importance.was_superseded(db, key)
+                told += importance.told_of_score(db, namespace, each.memory, each, before)
+            return told
+
     def put_up_turned(self, now: Micros) -> Micros | None:
         """Puts up what follows from memories that began or ceased to be valid since this was last called, to be scored
         anew. Returns when the next one turns."""

@@ -94,6 +94,23 @@ def test_however_far_the_budget_is_away_no_smaller_step_admits(
         assert step == budget or not admits(step)
 
 
+def test_what_a_pinned_memory_that_does_not_fit_keeps_out_is_told_to_need_one_more_place(
+    client: Client, namespace: str
+) -> None:
+    """It keeps its place, or a bigger budget, which holds it, would take the other away; with the pinned one left out
+    the other has the place as well."""
+    write(client, namespace, {"pinned": 0.9}, token_count=50, pinned=True)
+    write(client, namespace, {"missed": 0.8})
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1, "reserved_slots": 0}
+    packet = client.rank(namespace, **options, token_budget=20)
+    assert not ids(packet)
+    change = client.explain_miss(namespace, "missed", packet_id=packet.packet_id).smallest_change
+    assert (change.field, change.to_json) == ("max_items", "2")
+    assert ids(client.rank(namespace, **{**options, "max_items": 2}, token_budget=20)) == ["missed"]
+    assert ids(client.rank(namespace, **options, token_budget=20, filter={"exclude_ids": ["pinned"]})) == ["missed"]
+    assert ids(client.rank(namespace, **options, token_budget=100)) == ["pinned"]
+
+
 def test_a_pinned_memory_that_was_left_out_is_told_how_large_the_budget_must_be(client: Client, namespace: str) -> None:
     """And how much pinned memories had."""
     write(client, namespace, {f"m{i}": 0.9 - i / 100 for i in range(20)}, token_count=100)

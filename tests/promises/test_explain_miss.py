@@ -146,7 +146,8 @@ class Story:
         return memory_id in (*ids(packet, PINNED), *ids(packet, RANKED))
 
     def admits_with(self, memory_id: str, field: str, value: Any) -> bool:
-        """True if the memory is served once the field has the value, None for unset. All else stays as it was."""
+        """True if the memory is served once the field has the value, None for unset, and importances stand. All else
+        stays as it was."""
         if field.startswith("memory."):
             return self._with_memory(memory_id, field.removeprefix("memory."), value)
         changed = ranker_pb2.RankRequest()
@@ -167,8 +168,10 @@ class Story:
         if field.endswith("_time") and value is not None:
             value = time_of(value)
         self.client.update(self.namespace, memory_id, **{field: value})
+        wait_until_scored(self.client, self.namespace)
         admitted = self.admits(memory_id)
         self.client.update(self.namespace, memory_id, **{field: before})
+        wait_until_scored(self.client, self.namespace)
         return admitted
 
 

@@ -1,4 +1,4 @@
-"""ExplainMiss names changes of memories and of full filters: what a write moves beside them is counted in, or said."""
+"""ExplainMiss names changes of memories and of full filters: what a write moves beside them is counted in."""
 
 from __future__ import annotations
 
@@ -32,38 +32,37 @@ RESTARTS = [
 
 
 @pytest.mark.parametrize("weights", [None, {"importance": 1.0}])
-def test_what_is_replaced_and_so_less_important_is_not_told_that_no_change_helps(
+def test_what_is_replaced_is_told_by_the_importance_that_it_has_without_its_replacement(
     client: Client, namespace: str, weights: dict[str, float] | None
 ) -> None:
-    """With its replacement a memory loses what it lost of its importance by it, but only once that is worked out
-    anew."""
+    """With its replacement a memory loses what it lost of its importance by it, though only once that is worked out
+    anew; so it is told to clear it, where with the importance of now it would still lose."""
     client.upsert(namespace, [{**each, "kind": "decision", "create_time": days_ago(1)} for each in RESTARTS])
     wait_until_scored(client, namespace)
     options: dict[str, Any] = {"weights": weights, "max_items": 1, "reserved_slots": 0}
     why = client.explain_miss(namespace, "old", request=rank_request(namespace, **options))
-    assert not why.HasField("smallest_change")
-    assert why.message == (
-        "Another memory replaces it. The other memory is 'new'. No single change that was tried admits it: of "
-        "as_of_time. Whether a change of memory.superseded_by would, only trying it tells. Importances are worked out "
-        "anew after that, which may change who is served."
+    assert (why.smallest_change.field, why.smallest_change.message) == (
+        "memory.superseded_by",
+        "Let nothing supersede it.",
     )
     client.update(namespace, "old", superseded_by="")
     wait_until_scored(client, namespace)
     assert ids(client.rank(namespace, **options)) == ["old"]
 
 
-def test_a_write_that_moves_importances_says_so_where_they_count(client: Client, namespace: str) -> None:
-    """The change is told, and that importances follow; a pin moves none, nor do weights ask for any by relevance."""
-    write(client, namespace, {"a": 0.5}, suppressed=True)
-    write(client, namespace, {"b": 0.4})
-    write(client, namespace, {"c": 0.9})
-    wait_until_scored(client, namespace)
-    moves = " Importances are worked out anew after that, which may change who is served."
-    for weights, told in ((None, f"Lift its suppression.{moves}"), (BY_RELEVANCE, "Lift its suppression.")):
-        why = client.explain_miss(namespace, "a", request=rank_request(namespace, weights=weights))
-        assert (why.smallest_change.field, why.smallest_change.message) == ("memory.suppressed", told)
-    asked = rank_request(namespace, weights=BY_RELEVANCE, min_score=0.8, token_budget=0)
-    assert moves not in client.explain_miss(namespace, "b", request=asked).message
+def test_without_importances_what_counts_them_is_told_by_the_baseline(tmp_path: Path) -> None:
+    """Where no importance is scored none moves: the replaced memory is as good as its replacement, and later by id."""
+    with frozen(tmp_path, importance_scorer_enabled="false") as server:
+        client = server.client
+        client.upsert("n", [{**each, "kind": "decision", "create_time": days_ago(1)} for each in RESTARTS])
+        options: dict[str, Any] = {"weights": {"importance": 1.0}, "max_items": 1, "reserved_slots": 0}
+        why = client.explain_miss("n", "old", request=rank_request("n", **options))
+        assert why.message == (
+            "Another memory replaces it. The other memory is 'new'. No single change that was tried admits it: of "
+            "memory.superseded_by, as_of_time."
+        )
+        client.update("n", "old", superseded_by="")
+        assert ids(client.rank("n", **options)) == ["new"]
 
 
 MISSED: dict[str, tuple[str, Any, Any]] = {

@@ -34,6 +34,7 @@ from sidecar.features.use_rate import PRIOR
 from sidecar.ranking import candidates
 from sidecar.ranking import occasion as occasion_module
 from sidecar.ranking.candidates import part_with
+from sidecar.ranking.case import Again
 from sidecar.ranking.explain import explain_miss
 from sidecar.ranking.gates import PASSED
 from sidecar.ranking.pipeline import score
@@ -306,9 +307,8 @@ def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
     row = min(set(range(COUNT)) - set(serving.candidates.tolist()))
     occasion = still.cut.occasions.prepare(request, lambda: None, explaining=True)
     name = serving.snapshot.columns.ids[row]
-    miss = explain_miss(
-        occasion, name, None, lambda: None, lambda _: pytest.fail("no other time is asked for a choice"), NOW
-    )
+    unasked = Again(at=lambda _: pytest.fail("no other time"), written=lambda _: pytest.fail("no other scores"))
+    miss = explain_miss(occasion, name, None, lambda: None, unasked, NOW)
     assert miss.reason is LeftOutReason.NOT_A_CANDIDATE
     assert miss.rank is not None
     assert miss.rank > 20
@@ -319,7 +319,7 @@ def test_a_missed_memory_is_told_that_it_was_no_candidate(still: Both) -> None:
         serving.snapshot.columns.ids[int(serving.candidates[0])],
         None,
         lambda: None,
-        lambda time: still.cut.occasions.prepare(replace(request, as_of_time=time), lambda: None, explaining=True),
+        unasked,
         NOW,
     )
     assert candidate.reason is not LeftOutReason.NOT_A_CANDIDATE

@@ -4,7 +4,7 @@ bigger budget never gives less."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sidecar.domain import DAY, Filter, LeftOutReason, RankRequest, Segment
+from sidecar.importance.foresight import Foresight
+from sidecar.importance.scorer import ImportanceScorer
+from sidecar.importance.settings import ImportanceSettings
 from sidecar.ranking import candidates
 from sidecar.ranking import occasion as occasion_module
-from sidecar.ranking.case import Change
+from sidecar.ranking.case import Again, Change
 from sidecar.ranking.explain import Miss, explain_miss
 from sidecar.ranking.pipeline import pack
 from sidecar.ranking.ranker import Ranker
 from sidecar.retrieval.chooser import Chooser
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.namespaces import Namespaces
+from sidecar.retrieval.snapshot import Snapshot
 from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
 from tests.bench import workload
@@ -55,6 +59,8 @@ class Small:
         self.ranker = Ranker(
             store, self.namespaces, make_embedder("wordllama"), WeightsHolder(), lambda: NOW, exact_up_to=20
         )
+        scorer = ImportanceScorer(self.namespaces, make_embedder("none"), ImportanceSettings(), lambda: NOW)
+        self.foresight = Foresight(self.namespaces, store, scorer, lambda: NOW)
         rng = np.random.default_rng(5)
         found = list(workload.topical(COUNT))
         vectors = make_embedder("wordllama").embed([str(memory["content"]) for memory in found])
@@ -74,17 +80,14 @@ class Small:
     def explain(self, request: RankRequest, memory_id: str) -> Miss:
         """Why the memory is missed."""
 
-        def prepare(asked: RankRequest) -> occasion_module.Occasion:
-            return self.ranker.occasions.prepare(asked, lambda: None, explaining=True)
+        def prepare(asked: RankRequest, stands: Snapshot | None = None) -> occasion_module.Occasion:
+            return self.ranker.occasions.prepare(asked, lambda: None, explaining=True, namespace=stands)
 
-        return explain_miss(
-            prepare(request),
-            memory_id,
-            None,
-            lambda: None,
-            lambda time: prepare(replace(request, as_of_time=time)),
-            NOW,
-        )
+        def written(fields: Mapping[str, Any]) -> occasion_module.Occasion:
+            return prepare(request, self.foresight.written("n", memory_id, fields, lambda: None, scores=False))
+
+        again = Again(lambda time: prepare(replace(request, as_of_time=time)), written)
+        return explain_miss(prepare(request), memory_id, None, lambda: None, again, NOW)
 
     def admits(self, request: RankRequest, memory_id: str) -> bool:
         """True if Rank serves it, and not by luck."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.retrieval.tokenizer import is_stop_word, task_words, tokenize
+from sidecar.retrieval.tokenizer import is_stop_word, normalize, task_words, tokenize
 
 
 def terms(text: str) -> list[str]:
@@ -78,6 +78,8 @@ def test_an_identifier_gives_itself_as_a_term() -> None:
         ("...", []),
         ("", []),
         (" \t\n\u200b", []),
+        ("ไป\u200bนา", ["ไป", "นา"]),
+        ("ខ្មែរ\u200bភាសា", ["ខ្មែរ", "ភាសា"]),
     ],
 )
 def test_tokens_of_small_texts(text: str, expected: list[str]) -> None:
@@ -110,6 +112,12 @@ def test_nothing_matches_as_a_substring() -> None:
 def test_spellings_of_one_word_give_the_same_terms(one: str, other: str) -> None:
     """Case, accents, width and invisible characters do not part a word from itself."""
     assert terms(one) == terms(other)
+
+
+def test_a_row_of_ligatures_is_not_spelled_out_without_end() -> None:
+    """One is found by what it stands for; tens of thousands come to a few times their number."""
+    assert terms("ﷺ") == terms("صلى الله عليه وسلم")
+    assert len(normalize("ﷺ" * 20_000)) < 5 * 20_000
 
 
 @given(st.text(max_size=60))
