@@ -17,7 +17,7 @@ from sidecar.domain import Filter, Memory, Micros
 from sidecar.features import Columns
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.occasion import Occasion
-from sidecar.ranking.pipeline import Limits, Packed, Scored, asks_all, pack
+from sidecar.ranking.pipeline import Limits, Orders, Packed, Scored, asks_all, pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Case:
     now: Micros
     packed: Packed = field(init=False)
     _served: Scored = field(init=False)
+    _orders: tuple[Orders, Orders] = field(default_factory=lambda: ({}, {}), init=False)
 
     def __post_init__(self) -> None:
         self._served = _narrowed(self.occasion.scored, self.occasion.candidates)
@@ -86,8 +87,9 @@ class Case:
         """The packet with other limits, or other memories, as Rank makes it: of candidates, where it chooses some. What
         is written just now is one of them."""
         self.check()
-        served = self._served if scored is None else self._choose(scored, is_written)
-        return _packed(self.occasion, served, scored or self.occasion.scored, limits)
+        if scored is None:
+            return _packed(self.occasion, self._served, self.occasion.scored, limits, self._orders)
+        return _packed(self.occasion, self._choose(scored, is_written), scored, limits)
 
     def _choose(self, scored: Scored, is_written: bool) -> Scored:
         rows = self.occasion.choose(scored.gates)
@@ -150,12 +152,19 @@ class Case:
         return replace(self.columns, **{name: changed})
 
 
-def _packed(occasion: Occasion, served: Scored, scored: Scored, limits: Limits) -> Packed:
-    """The packet of the candidates that are `served`; or of all that is `scored`, where Rank asks all."""
-    packed = pack(served, limits, occasion.snapshot)
+def _packed(
+    occasion: Occasion,
+    served: Scored,
+    scored: Scored,
+    limits: Limits,
+    orders: tuple[Orders | None, Orders | None] = (None, None),
+) -> Packed:
+    """The packet of the candidates that are `served`; or of all that is `scored`, where Rank asks all. `orders` are of
+    both."""
+    packed = pack(served, limits, occasion.snapshot, orders[0])
     if not asks_all(served, limits, packed):
         return packed
-    of_all = pack(scored, limits, occasion.snapshot)
+    of_all = pack(scored, limits, occasion.snapshot, orders[1])
     # A budget that one of the candidates fits is another packet, too.
     needs = (packed.ranked.next_budget, of_all.ranked.next_budget)
     of_all.ranked.next_budget = min((need for need in needs if need is not None), default=None)

@@ -64,33 +64,40 @@ def split_places(places: int, pinned: int, others: int) -> tuple[int, int]:
 
 
 class ByScore:
-    """Rows in chunks, highest score first and ties by id, sorted no further than they are asked for.
+    """Rows in chunks, highest score first and ties by id, sorted no further than they are asked for, and once for all
+    who go through them. `score` has a value for each entry of `rows`; `ids` is by row."""
 
-    `score` has a value for each entry of `rows`; `ids` is by row; `upcoming` hears of each chunk before it is handed
-    out. To be gone through once.
-    """
-
-    def __init__(
-        self, rows: Rows, score: Floats, ids: Sequence[str], upcoming: Callable[[list[int]], None] = lambda _: None
-    ) -> None:
+    def __init__(self, rows: Rows, score: Floats, ids: Sequence[str]) -> None:
         self.rows = rows
+        self._chunks: list[Rows] = []
+        self._left = rows
         self._score = score
+        self._least: float | None = None
         self._ids = ids
-        self._upcoming = upcoming
 
     def __iter__(self) -> Iterator[Rows]:
-        rows, score, size = self.rows, self._score, FIRST_CHUNK
-        while len(rows) > size:
+        at = 0
+        while at < len(self._chunks) or self._sort_on():
+            yield self._chunks[at]
+            at += 1
+
+    def _sort_on(self) -> bool:
+        """Sorts one chunk more; False if there is none."""
+        if self._least is not None:
+            left = self._score < self._least
+            self._left, self._score = self._left[left], self._score[left]
+        rows, score, size = self._left, self._score, FIRST_CHUNK * 4 ** len(self._chunks)
+        if len(rows) > size:
             ordered = score.copy()
             ordered.partition(len(score) - size)
-            least = ordered[len(score) - size]
-            top = (score >= least).nonzero()[0]  # all that tie with the last one come along
-            yield self._sorted(rows.take(top), score.take(top))
-            left = score < least
-            rows, score = rows[left], score[left]
-            size *= 4
+            self._least = ordered[len(score) - size]
+            top = (score >= self._least).nonzero()[0]  # all that tie with the last one come along
+            rows, score = rows.take(top), score.take(top)
+        else:
+            self._left, self._score, self._least = rows[:0], score[:0], None
         if len(rows):
-            yield self._sorted(rows, score)
+            self._chunks.append(self._sorted(rows, score))
+        return len(rows) > 0
 
     def _sorted(self, rows: Rows, score: Floats) -> Rows:
         order = np.negative(score).argsort(kind="stable")
@@ -100,7 +107,6 @@ class ByScore:
             found = rows.tolist()
             by_id = sorted(zip(map(neg, scores), map(self._ids.__getitem__, found), found, strict=True))
             rows = np.array([row for *_, row in by_id], dtype=np.int64)
-        self._upcoming(rows.tolist())
         return rows
 
 
@@ -144,8 +150,9 @@ def fill(
     places: int,
     budget: int | None,
     admits: Callable[[int], bool],
+    upcoming: Callable[[list[int]], None] = lambda _: None,
 ) -> Fill:
-    """Admits candidates in order until the places are taken.
+    """Admits candidates in order until the places are taken. `upcoming` hears of rows before they are asked for.
 
     `tokens` is by row. A row above the budget is OVERSIZED, one above what is left of it BUDGET, one that `admits`
     refuses, since it says the same as another, NEAR_DUPLICATE; what was not met before the last place is taken is
@@ -156,6 +163,7 @@ def fill(
         return result
     for chunk in candidates:
         rows, sizes = chunk.tolist(), tokens.take(chunk)
+        upcoming(rows)
         position = 0
         while position < len(rows):
             if budget is not None:

@@ -6,7 +6,7 @@ Explaining a miss packs again with one thing changed, so what it says is what Ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -14,7 +14,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import EmptyReason, Floats, LeftOutReason
+from sidecar.domain import EmptyReason, Floats, LeftOutReason, Segment
 from sidecar.features import REGISTRY, Columns, View
 from sidecar.ranking.gates import Gates
 from sidecar.ranking.packing import NO_ROWS, Budgets, ByScore, Fill, Rows, fill, split_budget, split_places
@@ -25,6 +25,9 @@ from sidecar.weights import KNOWN, Weights, add_up
 
 OF_TASK = tuple(index for index in range(len(REGISTRY)) if index not in KNOWN)
 """The features that only a task gives a value, by index."""
+Order = tuple[Segment, float | None]
+Orders = dict[Order, ByScore]
+"""The rows of a segment by score; of the ranked one those that clear a min_score, of the pinned one so many."""
 MOST_PINNED = 1_000
 """Under a token budget, so many of the pinned memories may be served: each is compared with all that is ranked."""
 
@@ -115,8 +118,9 @@ class Packed:
         return counts
 
 
-def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
-    """Fills the pinned segment, then the ranked one. `texts` are by row.
+def pack(scored: Scored, limits: Limits, texts: Texts, orders: Orders | None = None) -> Packed:
+    """Fills the pinned segment, then the ranked one. `texts` are by row; `orders` are of the same scores and gates, for
+    who packs more than once.
 
     Without a token budget the ranked segment has the places that pinned memories leave. Under one, nothing in it
     depends on which of them happen to fit, and so it never shrinks as the budget grows: both have budgets and places of
@@ -130,15 +134,21 @@ def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
     places = limits.max_items - limits.slots
     seen = Seen(texts)
 
-    def fill_from(rows: Rows, places: int, budget: int | None) -> Fill:
-        # As many as there are rows: it is all of them, in their order.
-        score = total if len(rows) == len(total) else total.take(rows)
-        return fill(ByScore(rows, score, columns.ids, seen.upcoming), scored.tokens, places, budget, seen.admits)
+    def fill_from(rows: Rows, order: Order, places: int, budget: int | None) -> Fill:
+        known = None if orders is None else orders.get(order)
+        if known is None:
+            # As many as there are rows: it is all of them, in their order.
+            score = total if len(rows) == len(total) else total.take(rows)
+            known = ByScore(rows, score, columns.ids)
+            if orders is not None:
+                orders[order] = known
+        return fill(known, scored.tokens, places, budget, seen.admits, seen.upcoming)
 
+    of_ranked: Order = (Segment.RANKED, limits.min_score)
     if not len(pinned):
         split = partial(split_budget, slots=limits.slots)
         budgets = split(limits.token_budget)
-        return Packed(Fill(), fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
+        return Packed(Fill(), fill_from(candidates, of_ranked, places, budgets.ranked), below, seen, budgets, split)
     most = places
     if limits.token_budget is not None:
         if len(pinned) > MOST_PINNED:
@@ -148,13 +158,13 @@ def pack(scored: Scored, limits: Limits, texts: Texts) -> Packed:
     demand = int(scored.tokens[candidates].sum())
     split = partial(split_budget, slots=limits.slots, pinned=scored.tokens[pinned], demand=demand)
     budgets = split(limits.token_budget)
-    pinned_part = fill_from(pinned, most, budgets.pinned)
+    pinned_part = fill_from(pinned, (Segment.PINNED, len(pinned)), most, budgets.pinned)
     pinned_part.candidates = scored.gates.pinned
     if limits.token_budget is None:
         places -= len(pinned_part.rows)
     else:
         seen.add(pinned.tolist())
-    return Packed(pinned_part, fill_from(candidates, places, budgets.ranked), below, seen, budgets, split)
+    return Packed(pinned_part, fill_from(candidates, of_ranked, places, budgets.ranked), below, seen, budgets, split)
 
 
 def asks_all(scored: Scored, limits: Limits, packed: Packed) -> bool:
@@ -208,9 +218,14 @@ def reserve(
         rows = rows[scored.score[rows] >= limits.min_score]
     if recent_keys:
         rows = rows[~np.isin(columns.key[rows], np.fromiter(recent_keys, dtype=np.int64))]
-    chunks = ByScore(rows, fit.take(rows), columns.ids, packed.seen.upcoming)
-    best_first = chain.from_iterable(chunk.tolist() for chunk in chunks)
-    members = list(islice(filter(packed.seen.admits, best_first), settings.pool_size))
+
+    def best_first() -> Iterator[int]:
+        for chunk in ByScore(rows, fit.take(rows), columns.ids):
+            upcoming = chunk.tolist()
+            packed.seen.upcoming(upcoming)
+            yield from upcoming
+
+    members = list(islice(filter(packed.seen.admits, best_first()), settings.pool_size))
     reported = columns.reported_sessions[members].tolist()
     outcome = draw(fit[members], reported, limits.slots, chance, settings)
     new = reported.count(0)

@@ -228,14 +228,15 @@ def test_a_callers_own_vector_is_kept_with_its_content(client: Client, namespace
 def test_an_update_changes_the_named_fields(client: Client, namespace: str) -> None:
     """Pins and unpins, sets and clears; the answer is the memory as it is now."""
     client.upsert(namespace, [{"id": "m", "content": "one", "subject": "Ann", "relevance": 0.5}])
-    answer = client.update(namespace, "m", pinned=True, suppressed=True, subject="Bob")
-    assert (answer.memory.pinned, answer.memory.suppressed, answer.memory.subject) == (True, True, "Bob")
+    answer = client.update(namespace, "m", pinned=True, kind="decision", subject="Bob")
+    assert (answer.memory.pinned, answer.memory.kind, answer.memory.subject) == (True, "decision", "Bob")
     assert answer.memory.relevance == 0.5
     answer = client.update(namespace, "m", pinned=False, relevance=None, subject="")
-    assert (answer.memory.pinned, answer.memory.suppressed, answer.memory.subject) == (False, True, "")
+    assert (answer.memory.pinned, answer.memory.kind, answer.memory.subject) == (False, "decision", "")
     assert not answer.memory.HasField("relevance")
     assert answer.memory == client.get(namespace, "m")
     assert answer.score_version == 3
+    assert client.update(namespace, "m", suppressed=True).memory.suppressed
 
 
 def test_an_update_of_what_is_not_there_says_so(refused: Any, namespace: str) -> None:
