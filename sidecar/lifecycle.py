@@ -6,11 +6,13 @@ until all memories are in memory. What was opened is closed in the opposite orde
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -253,7 +255,10 @@ class Sidecar:
 
 def run(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
+    sys.setswitchinterval(TURN)
     with _signals(signal.SIGTERM, signal.SIGINT) as heard, Sidecar(settings):
+        gc.freeze()  # what a start has made stays: going through it now and then would stop everything
+        gc.enable()
         systemd.tell(systemd.READY, os.environ)
         heard.recv(1)
         systemd.tell(systemd.STOPPING, os.environ)
