@@ -62,6 +62,7 @@ def test_a_table_of_cosines_is_the_same_whoever_else_asks(seed: int, rows: int, 
     codes = quantised(some_vectors(seed, rows, dimension))
     inverse = inverse_lengths(codes)
     table = cosine_table(codes, codes, inverse)
+    assert np.array_equal(table, table.T)  # of two, each is as near to the other: what one tells the other holds
     for first, last in ((0, 1), (rows // 3, rows // 3 + 3), (rows // 2, rows)):
         assert table[first:last].tobytes() == cosine_table(codes[first:last], codes, inverse).tobytes()
         cut = cosine_table(codes, codes[first:last], inverse[first:last])
