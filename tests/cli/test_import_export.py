@@ -242,6 +242,7 @@ def used_store(client: Client, namespace: str) -> None:
     client.update(namespace, last[6], valid_until_time=datetime.datetime(2026, 10, 5, 1, 2, 3, 4567, tzinfo=UTC))
     client.update(namespace, last[7], embedding=[0.5] + [0.25] * 255)
     client.rank(namespace, "own", candidates=[{"id": "own", "content": "a caller's own"}], agent_id="a1")
+    wait_until_scored(client, namespace)
 
 
 @pytest.mark.parametrize("rescored", [False, True])
@@ -254,7 +255,6 @@ def test_a_round_trip_changes_no_ranking(
         monkeypatch.setenv("MEMORY_RANKER_LISTEN", source.listen)
         monkeypatch.setenv("MEMORY_RANKER_NAMESPACE", namespace)
         used_store(client, namespace)
-        wait_until_scored(client, namespace)
         if rescored:
             assert client.rescore(apply=True).moved_count > 0
         middle = datetime.datetime.now(UTC)
@@ -301,6 +301,7 @@ def test_what_is_known_of_packets_comes_along(run: Run, client: Client, namespac
     client.report_use(packet.packet_id, used=[packet.items[0].memory.id])
     assert run("export", "--output", "store.jsonl").exit_code == 0
     assert call("import", "store.jsonl", "--address", other.listen, "--namespace", "copy").exit_code == 0
+    wait_until_scored(other.client, "copy")
     here, there = client.get_packet(namespace, packet.packet_id), other.client.get_packet("copy", packet.packet_id)
     assert [each.memory.id for each in there.packet.items] == [each.memory.id for each in here.packet.items]
     assert list(there.uses) == list(here.uses)
@@ -324,6 +325,7 @@ def test_conversations_keep_their_ranking(
     wait_until_scored(client, namespace)
     assert run("export", "--output", "store.jsonl").exit_code == 0
     assert call("import", "store.jsonl", "--address", other.listen, "--namespace", "copy").exit_code == 0
+    wait_until_scored(other.client, "copy")
     tasks = [each["query"] for each in json.loads(source.read_text())["queries"][:5]]
     end = datetime.datetime(2026, 1, 1, tzinfo=UTC)
     assert packets(other.client, "copy", tasks, end) == packets(client, namespace, tasks, end)

@@ -16,7 +16,7 @@ from sidecar.domain import Micros
 from sidecar.lifecycle import Sidecar
 from sidecar.store.meta import SALT
 from sidecar.store.store import Store
-from tests.serving import Running, settings_for
+from tests.serving import Running, settings_for, wait_until_scored
 
 NOW: Micros = 1_760_000_000_000_000
 NOW_TIME = datetime.datetime.fromtimestamp(NOW / 1e6, datetime.UTC)
@@ -63,7 +63,8 @@ def text(number: int) -> str:
 
 
 def write(client: Client, namespace: str, relevance: dict[str, float], **fields: object) -> None:
-    """Writes memories of those ids, with the relevance that scores them under BY_RELEVANCE."""
+    """Writes memories of those ids, with the relevance that scores them under BY_RELEVANCE, and waits until they are
+    scored: they stand as still as the rest."""
     answer = client.upsert(
         namespace,
         [
@@ -72,6 +73,7 @@ def write(client: Client, namespace: str, relevance: dict[str, float], **fields:
         ],
     )
     assert {result.status.code for result in answer.results} == {0}
+    wait_until_scored(client, namespace)
 
 
 def hash_of(name: str) -> int:

@@ -379,7 +379,6 @@ def test_the_gaps_are_those_to_the_last_admitted_memory(client: Client, namespac
 def test_it_says_that_the_store_has_moved_on(client: Client, namespace: str) -> None:
     """A packet is explained as far as its store still stands, and the answer says if it moved."""
     write(client, namespace, {"a": 0.9, "b": 0.8})
-    wait_until_scored(client, namespace)
     packet = client.rank(namespace, weights=BY_RELEVANCE, max_items=1)
     client.rank(namespace, session_id="a serve moves nothing")
     assert not client.explain_miss(namespace, "b", packet_id=packet.packet_id).store_moved_on

@@ -20,7 +20,7 @@ from sidecar.domain import DAY, SECOND
 from sidecar.ranking.tokens import count_tokens
 from tests.promises.frozen import frozen, text, write
 from tests.promises.parts import NOW, Clock, with_parts
-from tests.serving import running
+from tests.serving import running, wait_until_scored
 
 Call = Callable[[Client, str, str, str, int], Any]
 """Client, namespace, packet id, request id, which of two payloads."""
@@ -38,6 +38,7 @@ CALLS: dict[str, Call] = {
 def fill(client: Client, namespace: str) -> str:
     """Thirty memories and a packet. Returns the packet's id."""
     client.upsert(namespace, [{"id": f"m{i}", "content": f"task {i} of many"} for i in range(30)])
+    wait_until_scored(client, namespace)
     return client.rank(namespace, "task", max_items=20).packet_id
 
 

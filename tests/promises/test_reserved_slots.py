@@ -20,7 +20,7 @@ from sidecar.domain import Packet, PacketItem, PoolItem, Segment
 from sidecar.features import RAW_NAMES
 from sidecar.store.store import Store
 from tests.promises.frozen import BY_RELEVANCE, GIVEN_SALT, NOW_TIME, frozen, hash_of, ids, text, write
-from tests.serving import Running, channel_to, wait_until_scored
+from tests.serving import Running, channel_to
 
 DRAWS = 160
 SIGNIFICANT = 0.001
@@ -488,7 +488,6 @@ def test_a_retry_has_the_same_packet_also_after_a_restart(tmp_path: Path) -> Non
 
     with frozen(tmp_path) as server:
         write(server.client, "n", {f"m{i:02}": 0.5 + i / 100 for i in range(40)})
-        wait_until_scored(server.client, "n")
         first = ask(server)
         assert ask(server) == first
     with frozen(tmp_path, "again") as server:
@@ -511,7 +510,6 @@ def test_without_slots_a_packet_is_the_same_every_time(tmp_path: Path) -> None:
 
     with frozen(tmp_path, embedder="wordllama") as server:
         write(server.client, "n", {f"m{i:02}": 0.5 + i / 100 for i in range(40)})
-        wait_until_scored(server.client, "n")
         before = ask(server)
         assert len(before) == 1
     with Store.open(tmp_path / "data") as store:

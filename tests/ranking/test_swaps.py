@@ -8,7 +8,7 @@ import pytest
 
 from sidecar.ranking.reserved import ReserveSettings
 from sidecar.store.log_reading import read_log
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 from training.dataset import build_dataset
 
 TASK = "harbour pilot"
@@ -33,6 +33,7 @@ def test_near_ties_take_the_first_places_by_chance(tmp_path: Path) -> None:
     packet with a pin are in order; all else stands where it stood."""
     with running(tmp_path, embedder="none", swap_near_ties=0.1) as server:
         server.client.upsert("n", MEMORIES)
+        wait_until_scored(server.client, "n")
         found = firsts(server, 60, reserved_slots=1)
         pairs = {tuple(each) for each in found}
         one, other = sorted(pairs)
@@ -41,6 +42,7 @@ def test_near_ties_take_the_first_places_by_chance(tmp_path: Path) -> None:
         dry = {tuple(each) for each in firsts(server, 20, dry_run=True)}
         assert len(dry) == 1
         server.client.upsert("n", [{**MEMORIES[3], "pinned": True}])
+        wait_until_scored(server.client, "n")
         assert len({tuple(each) for each in firsts(server, 20)}) == 1
     dataset = build_dataset(read_log(tmp_path / "data" / "memories.db"))
     first = dataset.place <= 2
@@ -54,6 +56,7 @@ def test_it_is_off_unless_asked_for(tmp_path: Path) -> None:
     """And the exploration policy has then the name that it had before there were swaps."""
     with running(tmp_path, embedder="none") as server:
         server.client.upsert("n", MEMORIES)
+        wait_until_scored(server.client, "n")
         assert len({tuple(each) for each in firsts(server, 20)}) == 1
     assert "swap" not in ReserveSettings().policy
     assert ReserveSettings.of_policy(ReserveSettings().policy) == ReserveSettings()

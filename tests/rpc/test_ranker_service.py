@@ -15,6 +15,7 @@ from memoryranker.v1 import ranker_pb2, ranker_pb2_grpc, types_pb2
 
 from sidecar.features import FEATURE_NAMES
 from sidecar.ranking.stages import STAGES
+from tests.serving import wait_until_scored
 
 RANKED = types_pb2.SEGMENT_RANKED
 TOMORROW = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
@@ -47,6 +48,7 @@ def filled(client: Client, namespace: str) -> str:
             for i in range(40)
         ],
     )
+    wait_until_scored(client, namespace)
     return namespace
 
 

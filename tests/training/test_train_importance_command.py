@@ -14,7 +14,7 @@ from sidecar.cli.group import cli
 from sidecar.config import resolve
 from sidecar.importance.settings import SignalWeights
 from sidecar.importance.settled import settled_importance
-from tests.serving import Running, running
+from tests.serving import Running, running, wait_until_scored
 from training.commands.train_importance import _rounded
 
 
@@ -35,6 +35,7 @@ def work(server: Running, sessions: int) -> None:
     memories = [{"id": f"rule{n}", "content": f"Never restart worker {n} before 06:00, only after"} for n in range(6)]
     memories += [{"id": f"chat{n}", "content": f"They laughed about worker {n} over coffee, funny"} for n in range(6)]
     server.client.upsert("agent-7", memories)
+    wait_until_scored(server.client, "agent-7")
     for number in range(sessions):
         packet = server.client.rank("agent-7", max_items=12, reserved_slots=0, session_id=f"s{number}")
         used = [item.memory.id for item in packet.items if item.memory.id.startswith("chat")]
