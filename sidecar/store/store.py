@@ -45,6 +45,8 @@ from sidecar.weights.roles import RoleEvent
 
 SETTLE_SECONDS = 10.0
 """How long `settle` tries while readers are in the way."""
+TOLD_SECONDS = 1.0
+"""How long numbers wait for subscribers: at a disk that hangs they are told all the same."""
 
 
 class Store(MemoryCalls, LogCalls, ScoreCalls):
@@ -184,9 +186,12 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         return [problem] if (problem := self._writer.problem) else []
 
     def namespace_numbers(self, namespace: str) -> NamespaceNumbers:
-        """A namespace in numbers; zeros for one that is not there."""
+        """A namespace in numbers, of which subscribers have heard: what is told as scored is ranked as scored. Zeros
+        for one that is not there."""
         with self._readers.snapshot() as db:
-            return snapshots.namespace_numbers(db, namespace)
+            numbers = snapshots.namespace_numbers(db, namespace)
+        self._writer.wait_until_told(TOLD_SECONDS)
+        return numbers
 
     def answered(self, namespace: str, once: Once, now: Micros) -> Replayed | None:
         """What this request was answered with within 24 hours. Raises RequestIdReusedError."""

@@ -81,6 +81,8 @@ class Writer:
         self._closed = False
         self._submitting = threading.Lock()
         self._turn = threading.Lock()
+        self._told = threading.Event()
+        self._told.set()
         self._nudged = False
         self._taken = 0
         self._queue: queue.SimpleQueue[Job[Any] | _Settle | _Nudge | _End] = queue.SimpleQueue()
@@ -144,6 +146,10 @@ class Writer:
             self._nudged = True
             self._queue.put(_Nudge())
         return True
+
+    def wait_until_told(self, seconds: float) -> None:
+        """Returns once subscribers have heard of all that could be read when it was called, or after so long."""
+        self._told.wait(seconds)
 
     def settle(self) -> bool:
         """Checkpoints everything written so far, and drops deleted text from every file. False: a reader was in the
@@ -251,8 +257,10 @@ class Writer:
                 else:
                     done.append(job)
             self._forewarn(done)
+            self._told.clear()
             connection.execute("COMMIT")
         except (sqlite3.Error, _TransactionLostError) as error:
+            self._told.set()
             self._lost(group, error)
             return
         if done:
@@ -263,6 +271,7 @@ class Writer:
             if job.durable:
                 job.sync_number = self._syncer.number()
         self._publish(done)
+        self._told.set()
         for job in done:
             job.answer()
 

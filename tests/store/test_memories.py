@@ -1,3 +1,5 @@
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -6,6 +8,8 @@ import pytest
 from sidecar.domain import Change, Memory, Rating, WriteOutcome
 from sidecar.errors import MemoryNotFoundError
 from sidecar.store import Replayed, Store
+from sidecar.store.snapshots import NamespaceNumbers
+from sidecar.store.store import TOLD_SECONDS
 
 NOW = 1_700_000_000_000_000
 
@@ -173,6 +177,23 @@ def test_changes_arrive_in_the_order_of_score_versions(store: Store) -> None:
     assert changes[2].ratings == {memory.key: (1, 0)}
     assert changes[3].deleted_keys == (memory.key,)
     assert changes[4].purged
+
+
+def test_numbers_of_a_change_are_told_once_subscribers_have_heard_of_it(store: Store) -> None:
+    """Who asks between a commit and what is ranked from it hears of the change no sooner than rankings do."""
+    asking: list[Future[NamespaceNumbers]] = []
+
+    def hear(_: Change) -> None:
+        asking.append(beside.submit(store.namespace_numbers, "n"))
+        assert wait(asking, timeout=TOLD_SECONDS / 4).not_done == set(asking)
+        heard.set()
+
+    heard = Event()
+    with ThreadPoolExecutor(1) as beside:
+        store.subscribe(hear)
+        upsert(store, "n", "m")
+        assert heard.is_set()
+        assert asking[0].result(timeout=10).score_version == 1
 
 
 def test_a_purged_namespace_is_gone_and_never_repeats_a_score_version(store: Store) -> None:
