@@ -36,6 +36,7 @@ def server(tmp_path: Path, held: Held) -> Iterator[Running]:
     """A server with an embedder that can be held, and thirty memories."""
     with running(tmp_path, with_parts(embedder=held), embedder="none", threads=THREADS) as server:
         server.client.upsert("n", [{"id": f"m{i}", "content": f"memory {i} of many"} for i in range(30)])
+        wait_until_scored(server.client, "n")
         yield server
         held.release()
 

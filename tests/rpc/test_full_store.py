@@ -10,7 +10,7 @@ import pytest
 from memoryranker.client import Client, RankerRpcError
 from memoryranker.v1 import ranker_pb2, types_pb2
 
-from tests.serving import finished, process, running
+from tests.serving import finished, process, running, wait_until_scored
 
 QUOTA = 3_000_000
 
@@ -63,6 +63,7 @@ def store_deploys(client: Client) -> ranker_pb2.RankResponse:
     """Memories about deploys, and a packet of them."""
     texts = [f"Deploy number {number} of the payment service went through step {number * 7}" for number in range(40)]
     client.upsert("n", [{"id": f"d{number:02}", "content": text} for number, text in enumerate(texts)])
+    wait_until_scored(client, "n")
     return client.rank("n", "deploy the payment service")
 
 

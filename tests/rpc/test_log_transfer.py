@@ -71,7 +71,8 @@ def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def other_ways(draw: st.DrawFn, count: int) -> OtherWays:
     names = draw(st.lists(ids, min_size=1, max_size=3, unique=True))
-    return OtherWays(tuple(names), np.array([[draw(units) for _ in names] for _ in range(count)]).reshape(count, -1))
+    shares = [[draw(units) for _ in names] for _ in range(count)]
+    return OtherWays(tuple(names), np.array(shares).reshape(count, len(names)))
 
 
 @st.composite
