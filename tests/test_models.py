@@ -40,6 +40,7 @@ def stock(client: Client, namespace: str = "n", count: int = 30) -> None:
         namespace,
         [{"id": f"m{n}", "content": f"Gate {n} uses port {8000 + n} and lock {n * n}."} for n in range(count)],
     )
+    wait_until_scored(client, namespace)
 
 
 def exported(client: Client) -> list[dict[str, Any]]:
@@ -431,7 +432,6 @@ def test_ranking_goes_on_through_promotions_and_rollbacks(tmp_path: Path) -> Non
     stop = threading.Event()
     with running(tmp_path) as server:
         stock(server.client)
-        wait_until_scored(server.client, "n")
 
         def caller(number: int) -> None:
             with Client(server.listen, timeout=30) as client:
