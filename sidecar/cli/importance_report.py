@@ -25,6 +25,8 @@ NAMES = {
     "contradiction": "Contradicted",
     "inconsistency": "Inconsistent",
     "superseded": "Superseded",
+    "statement": "Sort of Statement",
+    "words": "Wording",
     "clamp": "Clamp",
     "override": "User's Word",
 }

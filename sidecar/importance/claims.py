@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sidecar.domain import Memory
-from sidecar.importance.content import QUESTION_MARKS
+from sidecar.importance.reading import QUESTION_MARKS
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.stated import plain_words, stated
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sidecar.importance.content import LONGEST_READ, level
+from sidecar.importance.content import level
 from sidecar.importance.language import ENGLISH, count_markers, language_of
+from sidecar.importance.reading import LONGEST_READ
 from sidecar.importance.words import DECISION, FIRST_PERSON, PREFERENCE, VALUE
 
 SHARES = {"intensity": 0.4, "markers": 0.3, "personal_relevance": 0.3}

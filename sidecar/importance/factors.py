@@ -26,6 +26,15 @@ _PARTS = {
     "content.factual_content": "states facts that can be checked",
     "content.cross_references": "points to other memories or things",
 }
+_WORDING = {
+    "statement": (
+        "the sort of statement that lasts: rules, reasons, what is at stake",
+        "the sort of statement that passes: states, stories, doubts",
+    ),
+    "words": ("worded like what was worth keeping", "worded like what was not worth keeping"),
+}
+LEAST_MOVED = 0.05
+"""What a wording must move a score by to be worth a word."""
 PROMOTABLE = ("working", "episodic")
 """Kinds that a consumer may move into lasting memory."""
 PROMOTION_SCORE, PROMOTION_CONFIDENCE = 0.7, 0.8
@@ -96,6 +105,13 @@ def _found(breakdown: Breakdown, told: Told) -> Iterable[tuple[float, str]]:
         line = lines.get(name)
         if line is not None and line.value is not None and line.value >= TELLING:
             yield line.contribution / 2, f"{words} ({line.value:.2f})"
+    for name, (for_it, against_it) in _WORDING.items():
+        line = lines.get(name)
+        if line is not None and abs(line.contribution) >= LEAST_MOVED:
+            yield (
+                abs(line.contribution),
+                f"{for_it if line.contribution > 0 else against_it} ({line.contribution:+.2f})",
+            )
     yield from _of_neighbours(lines, told.neighbourhood)
     if (baseline := lines["baseline"]).contribution:
         yield abs(baseline.contribution) / 2, f"baseline of its kind, {told.kind} ({baseline.value:.1f})"

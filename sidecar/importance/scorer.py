@@ -252,7 +252,9 @@ class ImportanceScorer:
         signals = {"content": content, **signals}
         rating = _rating(subject)
         adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.replaced.is_superseded)
-        breakdown = weigh(signals, own.signals, memory.kind, self.settings, adjustments, rating)
+        breakdown = weigh(
+            signals, own.signals, memory.kind, self.settings, adjustments, looked.analysis.wording, rating
+        )
         sure = confidence(
             has_user_signal=signals["user"].value is not None,
             quality=looked.quality,
@@ -295,7 +297,7 @@ class ImportanceScorer:
         content = looked.content(own.parts)
         signals = {"content": content, "emotion": self._emotion(namespace, memory, None)}
         adjustments = looked.around.adjustments(content.value or 0.0, is_superseded=looked.replaced.is_superseded)
-        breakdown = weigh(signals, own.signals, memory.kind, self.settings, adjustments)
+        breakdown = weigh(signals, own.signals, memory.kind, self.settings, adjustments, looked.analysis.wording)
         sure = confidence(
             has_user_signal=False,
             quality=looked.quality,

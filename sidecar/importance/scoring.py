@@ -2,7 +2,8 @@
 
 The five signals are weighed; one that is absent hands its weight to those that are there, and so does an absent part of
 a signal. What else moves a score is a line of its own: the kind's baseline, a theme that recurs, what contradicts or
-replaces it, the clamp. The user's rating overrides all of it, as the last line, and what it overrides stays beside it.
+replaces it, the sort of statement that it is, its words, the clamp. The user's rating overrides all of it, as the last
+line, and what it overrides stays beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from sidecar.domain import ImportanceLine, closing, summed
 from sidecar.features.importance import BASELINE
 from sidecar.importance.settings import SIGNALS, ImportanceSettings, SignalWeights
+from sidecar.importance.wording import Wording
 
 BASELINE_SHARE = 0.4
 """What a kind's baseline counts, as far as it is above or below the middle. With it the note's own example, whose lines
@@ -83,24 +85,28 @@ def weigh(
     kind: str,
     settings: ImportanceSettings,
     adjustments: Sequence[Adjustment] = (),
+    wording: Wording | None = None,
     rating: float | None = None,
 ) -> Breakdown:
     """The score of one memory. Signals that are not named are absent."""
     lines: list[ImportanceLine] = []
-    by_name = weights.by_name()
-    present = {name: signal for name in SIGNALS if (signal := signals.get(name)) and signal.value is not None}
-    total = math.fsum(by_name[name] for name in present)
+    shares = shares_of(signals, weights)
     for name in SIGNALS:
         signal = signals.get(name, Signal(None))
-        # All that is there may weigh nothing, as where only access is known and has been set to 0.
-        weight = (by_name[name] / total if total else 1.0 / len(present)) if name in present else 0.0
+        weight = shares.get(name, 0.0)
         lines.append(ImportanceLine(name, signal.value, weight, weight * (signal.value or 0.0)))
         lines += _parts(name, signal, weight)
     baseline = BASELINE.get(kind, BASELINE["default"])
     # Without any signal the baseline is all there is.
-    added = BASELINE_SHARE * (baseline - MIDDLE) if present else baseline
-    lines.append(ImportanceLine("baseline", baseline, BASELINE_SHARE if present else 1.0, added))
+    added = BASELINE_SHARE * (baseline - MIDDLE) if shares else baseline
+    lines.append(ImportanceLine("baseline", baseline, BASELINE_SHARE if shares else 1.0, added))
     lines += [ImportanceLine(each.factor, each.value, 1.0, each.contribution) for each in adjustments]
+    if wording is not None:
+        share = shares.get("content", 0.0)
+        for name, leaning in (("statement", wording.statement), ("words", wording.words)):
+            reached = min(max(summed(lines), settings.lowest), settings.highest)
+            room = settings.highest - reached if leaning.pull > 0 else reached - settings.lowest
+            lines.append(ImportanceLine(name, leaning.value, share, share * leaning.pull * room))
     raw = summed(lines)
     weighted = min(max(raw, settings.lowest), settings.highest)
     if weighted != raw:
@@ -109,6 +115,15 @@ def weigh(
         return Breakdown(weighted, weighted, tuple(lines))
     lines += _closing("override", weighted, rating)
     return Breakdown(rating, weighted, tuple(lines))
+
+
+def shares_of(signals: Mapping[str, Signal], weights: SignalWeights) -> dict[str, float]:
+    """What each signal that is there weighs among those that are; they sum to 1."""
+    by_name = weights.by_name()
+    present = [name for name in SIGNALS if (signal := signals.get(name)) and signal.value is not None]
+    total = math.fsum(by_name[name] for name in present)
+    # All that is there may weigh nothing, as where only access is known and has been set to 0.
+    return {name: by_name[name] / total if total else 1.0 / len(present) for name in present}
 
 
 def confidence(*, has_user_signal: bool, quality: float, completeness: float, is_content_alone: bool = False) -> float:
@@ -137,7 +152,7 @@ def confidence_words(value: float) -> str:
 
 def retained(score: float, lowest: float, retention: float) -> float:
     """What is left of a score when so much of it is retained: it sinks to the floor and never below."""
-    return score if score <= lowest else lowest + (score - lowest) * retention
+    return score if score <= lowest or retention == 1.0 else lowest + (score - lowest) * retention
 
 
 def _closing(factor: str, reached: float, wanted: float) -> list[ImportanceLine]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from sidecar.config import Settings
 from sidecar.importance.settings import AccessForm, ImportanceSettings, SignalWeights, with_domains
+from sidecar.importance.wording import fingerprint
 from sidecar.store.meta import IMPORTANCE_OFF
 
-SCORER_VERSION = 4
+SCORER_VERSION = 5
 """Grows with any change of what a content scores: then the content parts that are stored are made anew."""
 
 
@@ -40,4 +41,4 @@ def identity_of(settings: ImportanceSettings, embedder: str) -> str:
         return IMPORTANCE_OFF
     ordered = replace(settings, emotion_namespaces=frozenset(), domains={}, namespaces={})
     sets = (sorted(settings.emotion_namespaces), sorted(settings.domains.items()), sorted(settings.namespaces.items()))
-    return hashlib.sha256(repr((SCORER_VERSION, embedder, ordered, sets)).encode()).hexdigest()
+    return hashlib.sha256(repr((SCORER_VERSION, fingerprint(), embedder, ordered, sets)).encode()).hexdigest()

@@ -73,7 +73,7 @@ def test_a_rating_is_reached_to_the_last_bit(kind: str) -> None:
         signals = {"content": Signal(step / 101)}
         assert weigh(signals, WEIGHTS, kind, settings, loss).score >= 0.1
         for rating in (0.1, 0.2, 0.3, 0.7, step / 100):
-            found = weigh(signals, WEIGHTS, kind, settings, loss, rating)
+            found = weigh(signals, WEIGHTS, kind, settings, loss, rating=rating)
             assert found.score == rating == summed(found.lines)
 
 
