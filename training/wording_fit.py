@@ -197,7 +197,7 @@ def fit(pairs: Sequence[Pair]) -> Fit:
         jac=True,
         method="L-BFGS-B",
         bounds=bounds_of(names),
-        options={"maxiter": 2_000, "ftol": 1e-12, "gtol": 1e-4},
+        options={"maxiter": 2_000, "ftol": 1e-10, "gtol": 1e-3},
     ).x
     weights: dict[Side, dict[str, float]] = {side: {} for side in SIDES}
     for (side, name), weight in zip(names, found.tolist(), strict=True):
