@@ -15,6 +15,7 @@ import argparse
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,8 @@ from scipy.sparse import csr_matrix
 from sidecar.domain import Floats, Memory
 from sidecar.features.importance import BASELINE
 from sidecar.importance.content import PARTS, analyse
-from sidecar.importance.reading import read
+from sidecar.importance.language import count_markers
+from sidecar.importance.reading import TABLES, read
 from sidecar.importance.scoring import BASELINE_SHARE, MIDDLE
 from sidecar.importance.wording import FILE, SCALE, statement_of, words_of
 
@@ -36,7 +38,7 @@ LOWEST, HIGHEST = 0.1, 1.0
 ODDS = 4.0
 """A difference of 1 in the score without wording is one of so much in log-odds of being the one to keep."""
 MARK_DEVIATION = 0.95
-WORD_DEVIATION = 3.2
+WORD_DEVIATION = 2.0
 """Prior standard deviations of the weights of marks and of words, in log-odds, chosen by authors left out."""
 SPEAK_FOR = frozenset(
     "action preference decision limit stake state value link imperative command density names".split()
@@ -44,7 +46,8 @@ SPEAK_FOR = frozenset(
 SPEAK_AGAINST = frozenset(
     "hedge passing past chatter emphasis truism small_talk asks logged shouts speaker many_particulars".split()
 )
-"""Marks whose weights may not have the other sign, several of them included: no rule is held against a text."""
+"""Marks whose weights may not have the other sign, several of them and the words that are such marks included: no rule
+is held against a text."""
 FEWEST_TEXTS = 2
 """Texts that a feature must stand in to have a weight."""
 DIGITS = 3
@@ -176,12 +179,22 @@ def names_of(pairs: Sequence[Pair]) -> list[tuple[Side, str]]:
     return sorted(name for name, count in counts.items() if count >= FEWEST_TEXTS)
 
 
+@cache
+def is_marker(word: str) -> bool:
+    """True for a word that marks a statement as one that speaks for a text, in any language."""
+    return any(
+        count_markers(f" {word} ", language, {language: TABLES[name][language]})
+        for name in SPEAK_FOR & TABLES.keys()
+        for language in TABLES[name]
+    )
+
+
 def bounds_of(names: Sequence[tuple[Side, str]]) -> list[tuple[float | None, float | None]]:
     """Least and greatest weight of each feature; None for none."""
     found: list[tuple[float | None, float | None]] = []
     for side, name in names:
         mark = name.removeprefix("several:") if side == "statement" else ""
-        is_for = mark in SPEAK_FOR or mark.startswith("handle:")
+        is_for = is_marker(name) if side == "words" else mark in SPEAK_FOR or mark.startswith("handle:")
         found.append((0.0 if is_for else None, 0.0 if mark in SPEAK_AGAINST else None))
     return found
 

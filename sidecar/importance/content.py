@@ -63,7 +63,7 @@ REFERENCE_KEYS = frozenset(
 DECISION_KEYS = ("decision_type", "decisionType", "decision-type")
 
 _DIGITS = late(r"\d[\d.,:/-]*")
-_WIKILINK = late(r"\[\[[^\]\n]+\]\]|\]\([^)\s]+\)")
+_WIKILINK = late(r"\[\[[^\[\]\n]+\]\]|\]\([^\](\s)]+\)")
 _DEFINITION = late(r"(?<![=!<>:])=(?!=)|\w:\s+\S|→|->")
 
 

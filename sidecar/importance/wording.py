@@ -32,7 +32,8 @@ FEW_WORDS = 12
 LONGEST_RUN = 3
 
 _UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e01-\u0e5b"
-_PIECE = late(rf"[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_]+)?|\d[\d.,:/%-]*|[^\w\s]")
+_PIECE = late(rf"[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
+_GRAMMAR = late("[\u3041-\u309f]+$")
 _IS_UNSPACED = late(rf"[{_UNSPACED}]")
 
 
@@ -85,17 +86,13 @@ def statement_of(reading: Reading, density: float) -> dict[str, float]:
 
 
 def words_of(text: str) -> dict[str, float]:
-    """The distinct words and signs of a text without its numbers, each 1 / the root of how many they are, or of
-    FEW_WORDS."""
+    """The distinct words of a text, each 1 / the root of how many they are, or of FEW_WORDS. Signs and numbers are
+    none, for how many somebody writes is a matter of style; nor are runs of hiragana, which are grammar."""
     found: set[str] = set()
     for piece in _PIECE.findall(text.lower()):
-        if piece[0].isdigit():
-            continue
         if _IS_UNSPACED.match(piece):
-            found.update(
-                piece[at : at + size] for size in range(1, LONGEST_RUN + 1) for at in range(len(piece) - size + 1)
-            )
-            found.add(f"{piece[-2:]}$")
+            runs = (piece[at : at + size] for size in range(1, LONGEST_RUN + 1) for at in range(len(piece) - size + 1))
+            found.update(run for run in runs if not _GRAMMAR.match(run))
         else:
             found.add(piece)
     return dict.fromkeys(found, 1.0 / math.sqrt(max(len(found), FEW_WORDS)))
