@@ -3,8 +3,8 @@ neither the scorer nor each other's labels.
 
 By two sets in eight languages the score is judged, to which nothing was fitted: importance_pairs_fresh.jsonl, 130 pairs
 that were written when all was done, and importance_pairs_held_out.jsonl, 150 whose surface misleads (docs/importance.md
-says how often these were asked about). All 150 of importance_pairs.jsonl were looked at when the content's parts were made
-better; they say that nothing broke since.
+says how often these were asked about). All 150 of importance_pairs.jsonl were looked at when the content's parts were
+made better; they say that nothing broke since.
 """
 
 from __future__ import annotations
