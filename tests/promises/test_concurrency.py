@@ -214,9 +214,9 @@ def test_a_deadline_that_passes_in_one_stage_stops_the_next(server: Running, hel
     client = server.client
     before = client.status("n").namespace
     calls: tuple[Callable[[], Any], ...] = (
-        lambda: client.rank("n", "HOLD", timeout=0.2),
-        lambda: client.upsert("n", [{"id": "late", "content": "HOLD"}], timeout=0.2),
-        lambda: client.update("n", "m1", content="HOLD", timeout=0.2),
+        lambda: client.rank("n", "HOLD", timeout=1),
+        lambda: client.upsert("n", [{"id": "late", "content": "HOLD"}], timeout=1),
+        lambda: client.update("n", "m1", content="HOLD", timeout=1),
     )
     for call in calls:
         with pytest.raises(RankerRpcError) as caught:
