@@ -130,8 +130,8 @@ def test_the_nightly_container_learns_where_the_data_is(podman: Podman) -> None:
             work(used, now, 420)
         script = files.NIGHTLY.read_text(encoding="utf-8")
         assert 'memory-ranker train "' in script
-        # So little a store is too little for a nightly run, and what one night may move is too little to be surely better
-        # on it; the gates of a promotion stay as they are.
+        # So little a store is too little for a nightly run, and what a night may move too little to be surely better on
+        # it; the gates of a promotion stay as they are.
         further = (*LOWER, "--max-step", "0.15", "--max-l1", "0.5")
         script = script.replace('memory-ranker train "', f'memory-ranker train {" ".join(further)} "')
         with serving(podman, Path(made) / "data", MEMORY_RANKER_EMBEDDER="none") as server:
