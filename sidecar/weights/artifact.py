@@ -28,6 +28,7 @@ MANIFEST, GOLDEN = "manifest.json", "golden.json"
 TABLES = {"linear": "weights.json", "curves": "curves.json"}
 """The file of the weights, by form."""
 
+GATES = "gates.json"
 TRAIN_GATES = ("passed", "refused", "skipped")
 PROMOTE_GATES = ("automatic", "person", "refused", "skipped")
 
@@ -139,7 +140,7 @@ def verify(files: Mapping[str, bytes]) -> Artifact:
     manifest = _json(MANIFEST, files[MANIFEST])
     faults = list(_manifest_faults(manifest))
     if not faults:
-        faults = _file_faults(manifest, files)
+        faults = _file_faults(manifest, files) or _gate_faults(manifest, files)
         if manifest["feature_schema_hash"] != SCHEMA_HASH or manifest["feature_names"] != list(FEATURE_NAMES):
             faults.append(
                 f"it was made for the feature schema {manifest['feature_schema_hash']}, and this version has"
@@ -228,6 +229,21 @@ def _file_faults(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> lis
         if hashlib.sha256(files[name]).hexdigest() != named[name]
     ]
     return faults
+
+
+def _gate_faults(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> list[str]:
+    """Where the manifest, for which no sum vouches, says passed of what gates.json says that it refused."""
+    try:
+        rows = json.loads(files.get(GATES, b"[]"))
+        refused = sorted({(row["stage"], row["gate"]) for row in rows if row["passed"] is False})
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return [f"{GATES} is no list of gates"]
+    return [
+        f"{MANIFEST} says gates.{stage} is {verdict}, and {GATES} that {gate} refused"
+        for stage, verdict in (("train", "passed"), ("promote", "automatic"))
+        for refusing, gate in refused
+        if refusing == stage and manifest["gates"][stage] == verdict
+    ]
 
 
 def _weights(version: str, form: str, table: Mapping[str, Any]) -> tuple[Weights, dict[str, Weights]]:

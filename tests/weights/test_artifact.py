@@ -15,7 +15,7 @@ import pytest
 from sidecar.errors import ModelRefusedError
 from sidecar.features import FEATURE_NAMES
 from sidecar.weights.archive import MAX_BYTES
-from sidecar.weights.artifact import json_bytes, read_artifact, version_of
+from sidecar.weights.artifact import json_bytes, read_artifact, version_of, write_artifact
 from tests.weights.making import CURVES, LINEAR, PROVENANCE, make_artifact
 from training.run import MOST_OWN
 
@@ -246,3 +246,11 @@ def test_what_is_no_artifact_is_refused_in_words(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "model.tar", "w") as tar:
         tar.add(tmp_path / "model", arcname=".")
     assert read_artifact(tmp_path / "model.tar").files == made.files
+
+
+@pytest.mark.parametrize("stage", ["train", "promote"])
+def test_a_manifest_cannot_say_passed_of_what_a_gate_refused(tmp_path: Path, stage: str) -> None:
+    """No sum vouches for the manifest; the gates that it sums up lie beside it."""
+    gates = json_bytes([{"stage": stage, "gate": "ndcg", "passed": False}])
+    with pytest.raises(ModelRefusedError, match="that ndcg refused"):
+        write_artifact(tmp_path / "model", "linear", LINEAR, PROVENANCE, {"gates.json": gates})
