@@ -207,8 +207,6 @@ class Writer:
                 with self._turn:
                     self._checkpoint(idle=True)
                 continue
-            if isinstance(item, _Nudge):
-                self._nudged = False
             self._taken = 1
             group: list[Job[Any]] = []
             with self._turn:
@@ -216,6 +214,8 @@ class Writer:
                 while isinstance(item, Job):  # all that came in until it was our turn
                     group.append(item)
                     item = self._next() if len(group) < MAX_GROUP else None
+                if isinstance(item, _Nudge):  # alone, or behind jobs
+                    self._nudged = False
                 if group:
                     self._commit(group)
                 if isinstance(item, _End):

@@ -1,7 +1,9 @@
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,10 @@ from sidecar.store.writer import Writer
 class Gate:
     """Holds the writer in a job, so that what follows comes as one group."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, then: Work[None] = lambda _: Done(None)) -> None:
+        """`then` is what the job does at its end."""
         self._writer = writer
+        self._then = then
         self._inside = threading.Event()
         self._open = threading.Event()
 
@@ -31,10 +35,10 @@ class Gate:
         self._open.set()
         self._thread.join()
 
-    def _hold(self, _: sqlite3.Connection) -> Done[None]:
+    def _hold(self, connection: sqlite3.Connection) -> Done[None]:
         self._inside.set()
         self._open.wait()
-        return Done(None)
+        return self._then(connection)
 
 
 class Bench:
@@ -256,3 +260,33 @@ def test_commits_go_on_while_a_checkpoint_waits_for_the_disk(tmp_path: Path) -> 
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
     opened.close_files()
+
+
+def test_a_long_log_is_moved_though_word_of_it_came_behind_other_jobs(tmp_path: Path) -> None:
+    """Whoever writes alone does so on its own thread and tells the writer's that the log is long, also after such word
+    had come to it together with jobs."""
+    limits = Limits(wal_bytes=100_000, retry=0.0, poll=0.001)
+    opened = open_files(tmp_path / "data", None, limits, lambda _: None)
+    writer = Writer(opened.connection, opened.checkpoints, lambda: None, opened.max_pages)
+
+    def write(number: int) -> None:
+        writer.submit(fill(number), durable=False)
+
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            numbers = count()
+            for _ in range(8):  # the word comes in time to stand behind them more often than not
+                with Gate(writer, lambda connection: [fill(next(numbers))(connection) for _ in range(5)][-1]):
+                    others = [pool.submit(write, next(numbers)) for _ in range(2)]
+                    while writer.waiting < len(others):
+                        pass
+                for other in others:
+                    other.result()
+            for _ in range(50):
+                pool.submit(write, next(numbers)).result()
+        end = time.monotonic() + 10
+        while (size := opened.files.sizes()[1]) > limits.wal_bytes:
+            assert time.monotonic() < end, f"the log stays at {size} bytes, and its limit is {limits.wal_bytes}"
+    finally:
+        writer.close()
+        opened.close_files()
