@@ -19,6 +19,7 @@ from sidecar.retrieval import contents as names
 from sidecar.retrieval import rows, vectors
 from sidecar.retrieval.contents import Contents, Mask
 from sidecar.retrieval.document import Mark, document_of
+from sidecar.retrieval.duplicates import OUTLINE_WORDS, outlines_of
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.near import Near
 from sidecar.retrieval.postings import EMPTY, Packed
@@ -81,14 +82,16 @@ COLUMN_TYPES: Mapping[str, type[np.generic]] = {
     **dict.fromkeys((names.THREAD, names.DIGEST), np.uint64),
     "live": np.bool_,
     names.VECTOR: np.int8,
+    names.OUTLINE: np.uint64,
 }
-"""The columns of a table. All have one number a row, but for the vector."""
+"""The columns of a table. All have one number a row, but for the vector and the outline."""
 
 
 def empty(source: Source, score_version: int = 0) -> Contents:
     """A namespace without memories; those to come are in `source`."""
     arrays: dict[str, Array] = {name: np.empty(0, dtype) for name, dtype in COLUMN_TYPES.items()}
     arrays[names.VECTOR] = np.empty((0, 0), np.int8)
+    arrays[names.OUTLINE] = np.empty((0, OUTLINE_WORDS), np.uint64)
     return of_arrays(source, score_version, Table.of(arrays, 0), (), [], EMPTY, EMPTY)
 
 
@@ -285,6 +288,7 @@ class _Writer:
         values["live"] = np.ones(len(memories), bool)
         values[names.VECTOR] = matrix = self._vectors(memories)
         values[names.INVERSE_LENGTH] = vectors.inverse_lengths(matrix)
+        values[names.OUTLINE] = outlines_of([memory.content for memory in memories], before.source.hasher)
         documents = [document_of(memory) for memory in memories]
         values[names.LENGTH] = np.array([document.length for document in documents], np.float64)
         values[names.ALL_TERMS] = np.array([sum(document.terms.values()) for document in documents], np.float64)

@@ -34,6 +34,8 @@ THREAD = "thread"
 """The hash of a source thread's mark, 0 for none."""
 DIGEST = "digest"
 """Of a memory's text, see `sidecar.retrieval.sources`."""
+OUTLINE = "outline"
+"""Of a memory's text, see `sidecar.retrieval.duplicates`."""
 IN_VIEW = tuple(name for name in Columns.__slots__ if name not in ("ids", "kinds", "superseded"))
 
 

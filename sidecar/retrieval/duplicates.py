@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.retrieval.hashing import Hasher
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 
@@ -29,17 +30,15 @@ BITMAP_BITS = 2_048
 FOLDED_WORDS = 8
 """Words of 64 bits in a folded bitmap: a bit is set if one of four is, so that here too every bit that differs stands
 for a trigram that only one of the texts has."""
+BITMAP_WORDS = BITMAP_BITS // 64
 CACHED_FINGERPRINTS = 2_048
-CACHED_OUTLINES = 65_536
 MOST_APART = (1.0 - THRESHOLD) / (1.0 + THRESHOLD) + 1e-9
 """Share of what two near-duplicates have together that only one of them has; a little more, against rounding."""
 COMPARED_AT_ONCE = 24
 """Texts that are compared with what is in a packet in one go."""
+OUTLINED_AT_ONCE = 10_000
+"""Characters of texts that are outlined in one go: what is made of so many fits into the processor's caches."""
 
-Item = TypeVar("Item")
-Name = TypeVar("Name", bound=Hashable)
-
-_MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring codes over the high bits
 _BITMAP_SHIFT = np.uint64(64 - (BITMAP_BITS.bit_length() - 1))
 _COMPARED = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "So"))
 """Categories of the characters that say something: letters, their marks, numbers, and pictures."""
@@ -62,7 +61,8 @@ _NUMBERED = late(r"(?:(?<!\w)-)?(?<!\w)\w*\d(?:[.,:/-]?\w)*")
 
 
 class _Kept(dict[int, str | None]):
-    """A table for str.translate that drops what is not compared; filled as characters turn up."""
+    """A table for str.translate that drops what is not compared; filled as characters turn up. Spaces go, too: where
+    they stand is a habit in Thai or Korean, and none at all in Chinese."""
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
@@ -79,8 +79,6 @@ class Fingerprint:
 
     trigrams: NDArray[np.uint64]
     """Each once, ascending."""
-    bitmap: NDArray[np.uint64]
-    """BITMAP_BITS bits."""
     numbers: tuple[str, ...]
     pieces: tuple[str, ...] = ()
     """Words in their order; characters in scripts without spaces; and signs."""
@@ -91,22 +89,17 @@ class Fingerprint:
     @staticmethod
     def of(text: str) -> Fingerprint:
         """Reads a text, in linear time."""
-        folded = _ascii_digits(fold(unicodedata.normalize("NFKC", normalize(text))).replace(_TATWEEL, ""))
-        folded = folded if folded.isascii() else folded.translate(_SAME_SIGN)
+        folded = _folded(text)
         numbers = tuple(sorted(_NUMBERED.findall(folded)))
-        # Spaces go, too: where they stand is a habit in Thai or Korean, and none at all in Chinese.
-        normal = folded.translate(_KEEP)
-        if len(normal) < 3:
-            whole = normal or " ".join(folded.split())
-            return Fingerprint(np.empty(0, dtype=np.uint64), _bitmap_of(()), numbers, whole=whole)
-        codes = np.frombuffer(normal.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
-        # A code point has 21 bits: three of them fit without loss.
-        trigrams = np.unique(codes[:-2] << np.uint64(42) | codes[1:-1] << np.uint64(21) | codes[2:])
+        letters = folded.translate(_KEEP)
+        if len(letters) < 3:
+            whole = letters or " ".join(folded.split())
+            return Fingerprint(np.empty(0, dtype=np.uint64), numbers, whole=whole)
+        trigrams = np.unique(_trigrams(letters))
         pieces = _pieces(folded)
         negations = [word for word in pieces if word in _NEGATING_WORDS] + _CONTRACTED_NOT.findall(folded)
         return Fingerprint(
             trigrams=trigrams,
-            bitmap=_bitmap_of((trigrams * _MIXER) >> _BITMAP_SHIFT),
             numbers=numbers,
             pieces=tuple(pieces),
             negating_words=tuple(sorted(negations)),
@@ -114,16 +107,57 @@ class Fingerprint:
         )
 
 
-Outline: TypeAlias = bytes
-"""What rejects most pairs: how many trigrams a fingerprint has, as a float64, its bitmap folded to a quarter, and the
-whole bitmap."""
+Outlines: TypeAlias = NDArray[np.uint64]
+"""What rejects most pairs of n texts, shape (n, OUTLINE_WORDS): how many trigrams a text has, as a float64, and its
+bitmap."""
+OUTLINE_WORDS = 1 + BITMAP_WORDS
 
 
-def outline_of(fingerprint: Fingerprint) -> Outline:
-    """The outline of a text."""
-    folded = np.bitwise_or.reduce(fingerprint.bitmap.reshape(-1, FOLDED_WORDS), axis=0)
-    parts = (np.array([len(fingerprint.trigrams)], np.float64).view(np.uint64), folded, fingerprint.bitmap)
-    return np.concatenate(parts).tobytes()
+def outlines_of(texts: Sequence[str], hasher: Hasher) -> Outlines:
+    """The outlines of texts, whose trigrams are hashed with the hasher's secret."""
+    letters = [found if len(found := _folded(text).translate(_KEEP)) >= 3 else "" for text in texts]
+    mixer = np.uint64(hasher.of("trigrams") | 1)  # odd, so that a product's highest bits depend on all of a trigram
+    outlines = np.zeros((len(texts), OUTLINE_WORDS), np.uint64)
+    first = characters = 0
+    for end, found in enumerate(letters, start=1):
+        characters += max(len(found), BITMAP_BITS // 8)
+        if characters >= OUTLINED_AT_ONCE or end == len(letters):
+            _outline(outlines[first:end], letters[first:end], mixer)
+            first, characters = end, 0
+    return outlines
+
+
+def _outline(outlines: Outlines, letters: Sequence[str], mixer: np.uint64) -> None:
+    """Writes the outlines of texts of three letters and more, or none."""
+    if not any(letters):
+        return
+    lengths = np.array(list(map(len, letters)))
+    ends = lengths.cumsum()[lengths > 0]
+    within = np.ones(ends[-1], bool)
+    within[ends - 1] = within[ends - 2] = False  # trigrams that would end in the next text
+    trigrams = _trigrams("".join(letters))[within[:-2]]
+    owner = np.arange(len(letters)).repeat(np.maximum(lengths - 2, 0))
+    flags = np.zeros((len(letters), BITMAP_BITS), bool)
+    flags[owner, (trigrams * mixer) >> _BITMAP_SHIFT] = True
+    outlines[:, 1:] = np.packbits(flags, axis=1).view(np.uint64)
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(trigrams)], strict=True):
+        trigrams[start:end].sort()
+    is_first = np.append(True, trigrams[1:] != trigrams[:-1])
+    is_first[starts] = True
+    outlines[:, 0] = np.bincount(owner[is_first], minlength=len(letters)).astype(np.float64).view(np.uint64)
+
+
+def _trigrams(letters: str) -> NDArray[np.uint64]:
+    """One for each three neighbouring characters. A code point has 21 bits: three of them fit without loss."""
+    codes = np.frombuffer(letters.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+    found: NDArray[np.uint64] = codes[:-2] << np.uint64(42) | codes[1:-1] << np.uint64(21) | codes[2:]
+    return found
+
+
+def _folded(text: str) -> str:
+    folded = _ascii_digits(fold(unicodedata.normalize("NFKC", normalize(text))).replace(_TATWEEL, ""))
+    return folded if folded.isascii() else folded.translate(_SAME_SIGN)
 
 
 def is_near_duplicate(a: Fingerprint, b: Fingerprint) -> bool:
@@ -139,45 +173,27 @@ def is_alike(a: Fingerprint, b: Fingerprint) -> bool:
     return shared >= THRESHOLD * (len(a.trigrams) + len(b.trigrams) - shared)
 
 
-class Held(Generic[Name, Item]):
-    """A number of things by name; the oldest are forgotten. Holds no text. Safe to use from many threads."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._held: dict[Name, Item] = {}
-
-    def get(self, name: Name) -> Item | None:
-        """The thing of that name, if it is held."""
-        return self._held.get(name)
-
-    def get_all(self, names: Sequence[Name]) -> list[Item | None]:
-        """The things of these names, None for one that is not held."""
-        return list(map(self._held.get, names))
-
-    def keep(self, name: Name, item: Item) -> Item:
-        """Holds it from now on, and gives it back."""
-        with self._lock:
-            self._held[name] = item
-            while len(self._held) > self._capacity:
-                del self._held[next(iter(self._held))]
-        return item
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
 class Fingerprints:
-    """Fingerprints by text, made when first asked for; the oldest are forgotten. Holds no text itself."""
+    """Fingerprints by text, made when first asked for; the oldest are forgotten. Holds no text itself. Safe to use from
+    many threads."""
 
     def __init__(self, capacity: int = CACHED_FINGERPRINTS) -> None:
-        self._held: Held[tuple[int, int], Fingerprint] = Held(capacity)
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._held: dict[tuple[int, int], Fingerprint] = {}
 
     def of(self, text: str) -> Fingerprint:
         """The fingerprint of a text."""
         # A keyed hash of 64 bits, which Python keeps with the text: nobody can make two texts of the same.
         name = (hash(text), len(text))
-        return self._held.get(name) or self._held.keep(name, Fingerprint.of(text))
+        found = self._held.get(name)
+        if found is None:
+            found = Fingerprint.of(text)
+            with self._lock:
+                self._held[name] = found
+                while len(self._held) > self._capacity:
+                    del self._held[next(iter(self._held))]
+        return found
 
     def __len__(self) -> int:
         return len(self._held)
@@ -185,14 +201,12 @@ class Fingerprints:
 
 FINGERPRINTS = Fingerprints()
 """Shared by all snapshots: a fingerprint depends on the text alone."""
-OUTLINES: Held[tuple[int, int], Outline] = Held(CACHED_OUTLINES)
-"""Shared by all snapshots, by a memory's key and the digest of its text: so the text itself need not be read."""
 
 
 class Texts(Protocol):
     """The texts of some numbers, as far as they are compared."""
 
-    def outlines(self, numbers: Sequence[int], /) -> Sequence[Outline]:
+    def outlines(self, numbers: Sequence[int], /) -> Outlines:
         """Their outlines, in their order."""
 
     def fingerprint(self, number: int, /) -> Fingerprint:
@@ -250,35 +264,27 @@ class Seen:
         return self._near[number]
 
 
-def _may_be_alike(outlines: Sequence[Outline], last: int) -> list[tuple[int, int]]:
+def _may_be_alike(outlines: Outlines, last: int) -> list[tuple[int, int]]:
     """Pairs that are not certainly unlike, by their outlines alone: an index into all, and one into the `last` ones of
     them. None is paired with itself.
 
     With d trigrams in one text only, the similarity is (together - d) / (together + d); it reaches the threshold for no
     d above a share of what is together in them.
     """
-    table = np.frombuffer(b"".join(outlines), np.uint64).reshape(len(outlines), -1)
-    most = table[:, 0].view(np.float64) * MOST_APART
+    most = outlines[:, 0].view(np.float64) * MOST_APART
     most = most[-last:, None] + most
     most[np.arange(last), np.arange(-last, 0)] = -1.0
-    # The folded bitmaps reject most pairs; only what is left is compared in the whole of it. Words of the bitmaps go
-    # along the first axis, as adding up along it goes through whole rows.
-    words = table.T[1 : 1 + FOLDED_WORDS].copy()
+    # Folded bitmaps reject most pairs; only what is left is compared in the whole of it. Words of the bitmaps go along
+    # the first axis, as adding up along it goes through whole rows.
+    bits = outlines[:, 1:]
+    words = np.bitwise_or.reduce(bits.T.reshape(-1, FOLDED_WORDS, len(outlines)), axis=0)
     differ = np.bitwise_count(words[:, -last:, None] ^ words[:, None, :])
     other, one = (np.add.reduce(differ, 0, np.uint16) <= most).nonzero()
     if not len(one):
         return []
-    bits = table[:, 1 + FOLDED_WORDS :]
     apart = np.bitwise_count(bits[one] ^ bits[-last:][other]).sum(axis=1, dtype=np.uint16)
     left = apart <= most[other, one]
     return list(zip(one[left].tolist(), other[left].tolist(), strict=True))
-
-
-def _bitmap_of(bits: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.uint64]:
-    flags = np.zeros(BITMAP_BITS, dtype=bool)
-    if len(bits):
-        flags[bits] = True
-    return np.packbits(flags).view(np.uint64)
 
 
 def _contradicts(a: Fingerprint, b: Fingerprint) -> bool:

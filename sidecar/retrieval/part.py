@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sidecar.domain import Memory
 from sidecar.features.view import Columns, Kept, TermMatch, TextMatches
 from sidecar.retrieval import contents
-from sidecar.retrieval.duplicates import Fingerprint, Outline
+from sidecar.retrieval.duplicates import Fingerprint, Outlines
 from sidecar.retrieval.snapshot import Snapshot
 from sidecar.retrieval.vectors import Vectors
 
@@ -81,7 +81,7 @@ class Part:
         """The ids of rows, in their order."""
         return self.whole.ids_at(self.rows[rows].tolist())
 
-    def outlines(self, rows: Sequence[int]) -> list[Outline]:
+    def outlines(self, rows: Sequence[int]) -> Outlines:
         """As those of the whole."""
         return self.whole.outlines(self.rows[rows].tolist())
 

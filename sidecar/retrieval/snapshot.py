@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents, MemoryRows
 from sidecar.retrieval.dates import days_off
-from sidecar.retrieval.duplicates import FINGERPRINTS, OUTLINES, Fingerprint, Outline, outline_of
+from sidecar.retrieval.duplicates import FINGERPRINTS, Fingerprint, Outlines
 from sidecar.retrieval.embedding import Embedder, TaskVector, WeighedWord
 from sidecar.retrieval.handles import find_handles
 from sidecar.retrieval.hashing import PLAIN
@@ -33,8 +32,6 @@ COMMON = 0.002
 """A word that is this share of all words in the namespace has half the weight of a new one."""
 FEWEST_WORDS = 3_000
 """Words that a namespace is taken to have beside its own, so that a small one does not call its few words common."""
-MOST_OUTLINES = 16_384
-"""Outlines that are kept by row in one namespace."""
 _WORD = late(r"[^\W_]+")
 BYTES_A_ROW = 200
 """An id, and a share of what is kept between tasks."""
@@ -158,32 +155,13 @@ class Snapshot:
             days_off=days_off(task, self.columns.create_time, self.columns.live),
         )
 
-    def outlines(self, rows: Sequence[int]) -> list[Outline]:
+    def outlines(self, rows: Sequence[int]) -> Outlines:
         """What rejects most pairs of rows that are no near-duplicates."""
-        at_hand: dict[int, Outline] = self.kept_of_texts.once("outlines", dict)
-        found = list(map(at_hand.get, rows))
-        if None in found:
-            if len(at_hand) > MOST_OUTLINES:
-                at_hand.clear()
-            missing = [row for row, outline in zip(rows, found, strict=True) if outline is None]
-            fresh = dict(zip(missing, self._find_outlines(missing), strict=True))
-            at_hand.update(fresh)
-            return [outline or fresh[row] for row, outline in zip(rows, found, strict=True)]
-        return cast("list[Outline]", found)
+        return self.contents.table.column(contents.OUTLINE)[rows]
 
     def ids_at(self, rows: Iterable[int]) -> list[str]:
         """The ids of rows, in their order."""
         return list(map(self.contents.id_list.__getitem__, rows))
-
-    def _find_outlines(self, rows: Sequence[int]) -> list[Outline]:
-        names = self.memories.names(rows)
-        found = OUTLINES.get_all(names)
-        missing = [name for name, outline in zip(names, found, strict=True) if outline is None]
-        made = {
-            name: OUTLINES.keep(name, outline_of(FINGERPRINTS.of(memory.content)))
-            for name, memory in zip(missing, self.contents.source.get(missing), strict=True)
-        }
-        return [outline or made[name] for name, outline in zip(names, found, strict=True)]
 
     def fingerprint(self, row: int) -> Fingerprint:
         """What tells whether the text of a row is a near-duplicate of another's."""

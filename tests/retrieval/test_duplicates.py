@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,12 +14,13 @@ from sidecar.retrieval.duplicates import (
     THRESHOLD,
     Fingerprint,
     Fingerprints,
-    Outline,
+    Outlines,
     Seen,
     is_alike,
     is_near_duplicate,
-    outline_of,
+    outlines_of,
 )
+from sidecar.retrieval.hashing import PLAIN, Hasher
 
 SENTENCES = (
     "The deployment of the billing service failed because the key had expired",
@@ -180,9 +182,10 @@ class Prints:
 
     def __init__(self, texts: list[str]) -> None:
         self._prints = [Fingerprint.of(text) for text in texts]
+        self._outlines = outlines_of(texts, PLAIN)
 
-    def outlines(self, numbers: Sequence[int]) -> list[Outline]:
-        return [outline_of(self._prints[number]) for number in numbers]
+    def outlines(self, numbers: Sequence[int]) -> Outlines:
+        return self._outlines[numbers]
 
     def fingerprint(self, number: int) -> Fingerprint:
         return self._prints[number]
@@ -207,6 +210,22 @@ def test_the_twin_is_the_first_that_says_the_same(texts: list[str], data: st.Dat
                 assert seen.admits(number) == (expected is None)
                 if expected is None and number not in admitted:
                     admitted.append(number)
+
+
+@given(st.lists(TEXTS | st.sampled_from((*SENTENCES, "", "é", "a" * 60_000)), min_size=1, max_size=20))
+def test_outlines_made_together_are_those_of_each_text(texts: list[str]) -> None:
+    """No trigram reaches from one text into the next, and each is counted once."""
+    together = outlines_of(texts, PLAIN)
+    for text, outline in zip(texts, together, strict=True):
+        assert (outlines_of([text], PLAIN)[0] == outline).all()
+        assert outline[:1].view(np.float64)[0] == len(Fingerprint.of(text).trigrams)
+
+
+def test_outlines_tell_nothing_without_the_secret() -> None:
+    """The same text has other bits in another store."""
+    one, other = (outlines_of(SENTENCES, Hasher(secret)) for secret in (b"one", b"other"))
+    assert (one[:, 0] == other[:, 0]).all()
+    assert (one[:, 1:] != other[:, 1:]).any(axis=1).all()
 
 
 def test_fingerprints_are_made_once_and_forgotten_in_turn() -> None:
