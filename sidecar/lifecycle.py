@@ -220,7 +220,7 @@ class Sidecar:
                     facts.embedder,
                 )
             )
-            threading.Thread(target=compile_all, name="patterns", daemon=True).start()
+            threading.Thread(target=_load_rest, args=(embedder,), name="rest", daemon=True).start()
             if self._http is not None:
                 self._http.set_ready()
             # The address goes last, so that no second server finds the store still open.
@@ -326,6 +326,13 @@ def _load_ahead(embedder: Embedder) -> None:
     """Loads the model while the store is looked at for damage. What fails is raised where it is asked for."""
     with suppress(Exception):
         _ = embedder.fingerprint
+
+
+def _load_rest(embedder: Embedder) -> None:
+    """Loads what nobody needs until a call comes: for a thread that does it before one has to wait for it."""
+    with suppress(Exception):
+        embedder.embed([""])
+    compile_all()
 
 
 def _settle_embedder(store: Store, embedder: Embedder, spec: str, reindexer: Reindexer) -> None:

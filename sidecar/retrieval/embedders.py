@@ -51,8 +51,8 @@ def _client(dimension: str) -> Embedder:
 def _wordllama(_: str) -> Embedder:
     from sidecar.retrieval.static import WordLlamaEmbedder
 
-    _need("wordllama", "wordllama", "install the package wordllama or set none")
-    return WordLlamaEmbedder()
+    package = _need("wordllama", "wordllama", "install the package wordllama or set none")
+    return WordLlamaEmbedder(_folder("wordllama", str(package), *WordLlamaEmbedder.FILES))
 
 
 def _model2vec(folder: str) -> Embedder:
@@ -92,9 +92,12 @@ def make_embedder(spec: str) -> Embedder:
     return maker(argument)
 
 
-def _need(embedder: str, module: str, way_out: str) -> None:
-    if importlib.util.find_spec(module) is None:
+def _need(embedder: str, module: str, way_out: str) -> Path:
+    """The folder of an installed package."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
         raise SettingsError(f"embedder: {embedder} needs {module}, which is not installed; {way_out}")
+    return Path(found.origin).parent
 
 
 def _folder(embedder: str, folder: str, *files: str) -> Path:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import logging
 import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,9 @@ LEAST_TRUST = 0.25
 CHARACTERS_OFF = 0.75
 NO_WORD = WeighedWord(sys.maxsize, sys.maxsize, 1.0)
 """Stands behind the last one."""
+FINGERPRINTS = {"5ea746254414d522d4d9b4b5e01da922d0c8fb8d610b788f70c0f18ffc74317d": "19bc3d17db97ddc9"}
+"""SHA-256 of wordllama's files -> fingerprint, for those of known versions: to work it out takes longer than to load
+them."""
 
 
 class _Model(NamedTuple):
@@ -104,21 +106,36 @@ class StaticEmbedder(Embedder):
 
 
 class WordLlamaEmbedder(StaticEmbedder):
-    """From the files inside the installed wordllama package. Never downloads."""
+    """From the files inside the installed wordllama package. Of its code nothing is loaded: all that it imports, to
+    download models above all, takes as long as everything else that an embedder needs."""
 
     name = "wordllama"
     dimension = 256
     knows_bytes = True
+    FILES = ("tokenizers/l2_supercat_tokenizer_config.json", "weights/l2_supercat_256.safetensors")
+    """Tokenizer and token vectors, in the package's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._paths = [folder / name for name in self.FILES]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the token vectors and the tokenizer as the library writes it."""
+        return self._known or super().fingerprint
+
+    @cached_property
+    def _known(self) -> str | None:
+        digest = hashlib.sha256()
+        for path in self._paths:
+            digest.update(path.read_bytes())
+        return FINGERPRINTS.get(digest.hexdigest())
 
     def _load(self) -> _Model:
-        package = _import_quietly("wordllama")
-        # As shipped it looks in the user's cache and then downloads; its files lie beside its code.
-        home = Path(package.__file__).parent
-        model = package.WordLlama.load(dim=self.dimension, cache_dir=home, disable_download=True)
-        model.tokenizer.no_padding()
-        digest = hashlib.blake2b(model.tokenizer.to_str().encode(), digest_size=8)
-        digest.update(model.embedding)
-        return _Model(model.tokenizer, model.embedding, digest.hexdigest())
+        tokenizer_file, vectors_file = self._paths
+        tokenizer = _tokenizer(tokenizer_file.read_text(encoding="utf-8"))
+        token_vectors = _read_vectors(vectors_file, vectors_file.read_bytes(), "embedding.weight")
+        return _Model(tokenizer, token_vectors, self._known or _fingerprint(tokenizer.to_str(), token_vectors.data))
 
 
 class Model2VecEmbedder(StaticEmbedder):
@@ -131,47 +148,45 @@ class Model2VecEmbedder(StaticEmbedder):
         self._folder = folder
 
     def _load(self) -> _Model:
-        from tokenizers import Tokenizer
-
         text = (self._folder / "tokenizer.json").read_text(encoding="utf-8")
-        data = (self._folder / "model.safetensors").read_bytes()
-        tokenizer = Tokenizer.from_str(text)
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        digest = hashlib.blake2b(text.encode(), digest_size=8)
-        digest.update(data)
-        return _Model(tokenizer, _read_vectors(self._folder, data), digest.hexdigest())
+        path = self._folder / "model.safetensors"
+        data = path.read_bytes()
+        return _Model(_tokenizer(text), _read_vectors(path, data, "embeddings"), _fingerprint(text, data))
 
 
-def _read_vectors(folder: Path, data: bytes) -> Vectors:
-    """The tensor `embeddings` of a safetensors file: a length, a JSON header, and raw numbers."""
+def _tokenizer(text: str) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(text)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _fingerprint(tokenizer: str, data: bytes | memoryview) -> str:
+    digest = hashlib.blake2b(tokenizer.encode(), digest_size=8)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _read_vectors(path: Path, data: bytes, name: str) -> Vectors:
+    """The only tensor of a safetensors file, of that name: a length, a JSON header, and raw numbers."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    tensor = header.get("embeddings")
-    if tensor is None or tensor["dtype"] not in ("F32", "F16") or set(header) - {"embeddings", "__metadata__"}:
+    tensor = header.get(name)
+    if tensor is None or tensor["dtype"] not in ("F32", "F16") or set(header) - {name, "__metadata__"}:
         # Newer files may map tokens to fewer vectors, or weigh them: read otherwise, they would give wrong vectors.
         tensors = ", ".join(sorted(set(header) - {"__metadata__"}))
         raise SettingsError(
-            f"embedder: {folder / 'model.safetensors'} holds {tensors}; it must hold `embeddings` "
+            f"embedder: {path} holds {tensors}; it must hold `{name}` "
             "alone, as 16 or 32-bit floats. Save the model without quantisation of its vocabulary."
         )
     start, end = tensor["data_offsets"]
     kind = np.dtype("<f4" if tensor["dtype"] == "F32" else "<f2")
-    numbers = np.frombuffer(data[8 + size + start : 8 + size + end], kind).reshape(tensor["shape"])
-    return np.ascontiguousarray(numbers, dtype=np.float32)
+    numbers = np.frombuffer(data, kind, (end - start) // kind.itemsize, 8 + size + start).reshape(tensor["shape"])
+    return np.array(numbers, dtype=np.float32)
 
 
 def _unit(total: Any) -> Any:
     length = np.sqrt(np.square(total).sum())
     return total / length if length else np.zeros_like(total)
-
-
-def _import_quietly(name: str) -> Any:
-    """Imports a package that configures the root logger on import, and keeps it from doing so."""
-    root = logging.getLogger()
-    guard = logging.NullHandler()  # basicConfig leaves a root logger alone that has a handler
-    root.addHandler(guard)
-    try:
-        return importlib.import_module(name)
-    finally:
-        root.removeHandler(guard)

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -126,8 +127,9 @@ def _look_for_another_schema(connection: sqlite3.Connection) -> None:
 
 
 def _look_for_damage(connection: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + QUICK_CHECK_SECONDS
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+    # Not a progress handler: each call of it would wait for Python's lock, which all else that starts wants.
+    too_long = threading.Timer(QUICK_CHECK_SECONDS, connection.interrupt)
+    too_long.start()
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:
@@ -135,7 +137,8 @@ def _look_for_damage(connection: sqlite3.Connection) -> None:
             raise
         return
     finally:
-        connection.set_progress_handler(None, 0)
+        too_long.cancel()
+        too_long.join()
     if found != "ok":
         raise damaged(str(found))
 

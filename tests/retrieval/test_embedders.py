@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,9 +19,11 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from sidecar.domain import Memory
 from sidecar.errors import SettingsError
+from sidecar.retrieval import static
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.snapshot import snapshot_of
+from sidecar.retrieval.static import WordLlamaEmbedder
 
 TEXTS = ["the cat sat on the mat", "a kitten on a rug", "quarterly revenue grew", "", "  ", "猫が好き", "cat " * 5000]
 
@@ -72,6 +76,50 @@ def test_the_fingerprint_stays(wordllama: Embedder) -> None:
     assert wordllama.fingerprint == make_embedder("wordllama").fingerprint
 
 
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of wordllama's files."""
+    installed = importlib.util.find_spec("wordllama")
+    assert installed is not None
+    assert installed.origin is not None
+    for name in WordLlamaEmbedder.FILES:
+        (tmp_path / name).parent.mkdir()
+        shutil.copyfile(Path(installed.origin).parent / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_known_fingerprint_is_the_one_that_is_worked_out(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in the table for wordllama's files is what they come to without it, so that stores stay good."""
+    known = WordLlamaEmbedder(package).fingerprint
+    assert known in static.FINGERPRINTS.values()
+    monkeypatch.setattr(static, "FINGERPRINTS", {})
+    assert WordLlamaEmbedder(package).fingerprint == known
+
+
+@pytest.mark.parametrize("name", WordLlamaEmbedder.FILES)
+def test_another_file_of_wordllama_is_another_fingerprint(package: Path, name: str) -> None:
+    """A single number of its vectors, or one word of its tokenizer."""
+    before = WordLlamaEmbedder(package).fingerprint
+    data = (package / name).read_bytes()
+    if name.endswith(".json"):
+        found = json.loads(data)
+        found["model"]["merges"].pop()
+        data = json.dumps(found).encode()
+    else:
+        data = data[:-1] + bytes([data[-1] ^ 1])
+    (package / name).write_bytes(data)
+    assert WordLlamaEmbedder(package).fingerprint not in (before, "")
+
+
+def test_a_wordllama_without_its_files_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error names the file and where it was looked for."""
+    (tmp_path / "wordllama").mkdir()
+    (tmp_path / "wordllama" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SettingsError, match=rf"l2_supercat_256\.safetensors in {tmp_path / 'wordllama'}"):
+        make_embedder("wordllama")
+
+
 OFFLINE = """
 import json, logging, os, socket, sys
 from pathlib import Path
@@ -81,9 +129,9 @@ def refuse(*args, **kwargs):
 
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
 from sidecar.retrieval.embedders import make_embedder
-lazy = "wordllama" not in sys.modules
+lazy = "tokenizers" not in sys.modules
 embedder = make_embedder("wordllama")
-named = embedder.name, "wordllama" in sys.modules
+named = embedder.name, "tokenizers" in sys.modules
 embedder.embed(["hello"])
 root = logging.getLogger()
 print(json.dumps([lazy, named, root.level, len(root.handlers), list(map(str, Path.home().iterdir()))]))
