@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,10 @@ _OF_MEMORY: Mapping[str, tuple[type[np.generic], Callable[[Memory], Any]]] = {
     "unhelpful": (np.int32, lambda m: m.unhelpful),
 }
 _OF_USE: Mapping[str, tuple[type[np.generic], Callable[[UseCounts], Any]]] = {
-    "used": (np.float64, lambda u: u.used),
-    "seen": (np.float64, lambda u: u.seen),
-    "use_sessions": (np.int32, lambda u: u.use_sessions),
-    "reported_sessions": (np.int32, lambda u: u.reported_sessions),
+    "used": (np.float64, attrgetter("used")),
+    "seen": (np.float64, attrgetter("seen")),
+    "use_sessions": (np.int32, attrgetter("use_sessions")),
+    "reported_sessions": (np.int32, attrgetter("reported_sessions")),
     "last_use_time": (np.int64, lambda u: _time(u.last_use_time)),
 }
 LINKS = ("previous_row", "next_row", names.REPLACEMENT, names.SUPERSEDING)
@@ -124,9 +125,8 @@ def changed(before: Contents, change: Change) -> Contents:
         if (row := writer.row_of_key(key)) is not None:
             writer.kill(row)
     writer.put({memory.id: memory for memory in change.upserted if memory.key not in deleted})
-    for key, counts in change.uses.items():
-        if (row := writer.row_of_key(key)) is not None:
-            writer.write(_OF_USE, row, counts)
+    if change.uses:
+        writer.use(change.uses)
     for key, (helpful, unhelpful) in change.ratings.items():
         if (row := writer.row_of_key(key)) is not None:
             writer.set("helpful", row, helpful)
@@ -148,18 +148,7 @@ def with_uses(before: Contents, uses: Mapping[int, UseCounts]) -> Contents:
     fresh = UseCounts()
     counts = [uses.get(key, fresh) for key in before.columns.key.tolist()]
     columns = {name: np.array([value(c) for c in counts], dtype) for name, (dtype, value) in _OF_USE.items()}
-    return Contents.of(
-        before.score_version,
-        before.table.with_columns(columns),
-        before.kinds,
-        before.id_list,
-        before.source,
-        before.terms,
-        before.marks,
-        before.directory,
-        before.kept_of_texts,
-        near=before.near,
-    )
+    return before.with_table(before.score_version, before.table.with_columns(columns), before.kinds)
 
 
 def compacted(before: Contents) -> Contents:
@@ -236,16 +225,25 @@ class _Writer:
 
     def rewrite(self, row: int, memory: Memory) -> None:
         """Puts a memory of the same text into its row."""
-        self.write(_OF_MEMORY, row, memory)
+        for name, (_, value) in _OF_MEMORY.items():
+            self.set(name, row, value(memory))
         self.set("kind", row, self._code(memory.kind))
         self._before.source.put(int(self._draft.column(names.DIGEST)[row]), memory)
 
-    def write(
-        self, columns: Mapping[str, tuple[type[np.generic], Callable[[Any], Any]]], row: int, source: Any
-    ) -> None:
-        """Writes what `source` says into the row, where it differs."""
-        for name, (_, value) in columns.items():
-            self.set(name, row, value(source))
+    def use(self, uses: Mapping[int, UseCounts]) -> None:
+        """Writes use counts, by memory key, where they differ."""
+        draft = self._draft
+        rows = self._before.directory.rows_of_keys(list(uses))
+        there = (rows >= 0) & (rows < draft.rows)
+        there[there] = draft.column("live")[rows[there]]
+        rows = rows[there]
+        counts = list(compress(uses.values(), there.tolist()))
+        for name, (dtype, value) in _OF_USE.items():
+            values = np.array(list(map(value, counts)), dtype)
+            differing = draft.column(name)[rows] != values
+            if differing.any():
+                draft.writable(name)[rows] = values
+                self._touched.update(rows[differing].tolist())
 
     def finish(self, score_version: int) -> Contents:
         if self._relinked:
@@ -253,19 +251,20 @@ class _Writer:
             self._draft.writable(names.SUPERSEDING)[:] = rows.without_cycles(
                 links, self._draft.column("create_time"), self.id_list
             )
-        before = self._before
+        before, table, kinds = self._before, self._draft.finish(), tuple(self._kinds)
         before.near.touch(self._touched)
+        if not self._moved:
+            return before.with_table(score_version, table, kinds)
         return Contents.of(
             score_version,
-            self._draft.finish(),
-            tuple(self._kinds),
+            table,
+            kinds,
             self.id_list,
             before.source,
             before.terms,
             before.marks,
             before.directory,
-            None if self._moved else before.kept_of_texts,
-            before.near,
+            near=before.near,
         )
 
     def _append(self, memories: Sequence[Memory], uses: Sequence[int | None]) -> None:

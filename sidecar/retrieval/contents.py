@@ -136,6 +136,10 @@ def _as_of(memory: Memory, values: tuple[Any, ...]) -> Memory:
     return memory if tuple(fields.values()) == own else replace(memory, **fields)
 
 
+def _columns(table: Table, ids: Sequence[str], kinds: tuple[str, ...], superseded: Mask) -> Columns:
+    return Columns(ids=ids, kinds=kinds, superseded=superseded, **{name: table.column(name) for name in IN_VIEW})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """All of one namespace at one score version.
@@ -174,16 +178,10 @@ class Contents:
         terms: InvertedIndex[str],
         marks: InvertedIndex[Mark],
         directory: Directory,
-        kept_of_texts: Kept | None = None,
         near: Near | None = None,
     ) -> Contents:
         """Derives what follows from the rest."""
-        columns = Columns(
-            ids=Prefix(id_list, table.rows),
-            kinds=kinds,
-            superseded=table.column(SUPERSEDING) >= 0,
-            **{name: table.column(name) for name in IN_VIEW},
-        )
+        columns = _columns(table, Prefix(id_list, table.rows), kinds, table.column(SUPERSEDING) >= 0)
         live_count = int(np.count_nonzero(columns.live))
         # Whole numbers: exact in any order, so that a rebuilt snapshot has the same mean to the last bit.
         total = float(table.column(LENGTH).sum(where=columns.live))
@@ -203,9 +201,14 @@ class Contents:
             mean,
             total_terms,
             Kept(),
-            kept_of_texts or Kept(),
+            Kept(),
             near or Near(),
         )
+
+    def with_table(self, score_version: int, table: Table, kinds: tuple[str, ...]) -> Contents:
+        """The contents of a table whose rows hold the same texts, in the same threads, and live as these do."""
+        columns = _columns(table, self.columns.ids, kinds, self.columns.superseded)
+        return replace(self, score_version=score_version, table=table, columns=columns, kinds=kinds, kept=Kept())
 
     def __len__(self) -> int:
         return self.table.rows

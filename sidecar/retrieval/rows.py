@@ -54,6 +54,16 @@ class Directory:
                 row = int(self._order[at])
         return row
 
+    def rows_of_keys(self, keys: Sequence[int]) -> NDArray[np.intp]:
+        """The same of many keys at once; -1 for none. Shape (len(keys),)."""
+        rows = np.array([self._added.get(key, -1) for key in keys], np.intp)
+        unknown = np.flatnonzero(rows < 0)
+        if len(unknown) and len(self._keys):
+            wanted = np.array(keys, np.int64)[unknown]
+            at = np.minimum(self._keys.searchsorted(wanted), len(self._keys) - 1)
+            rows[unknown] = np.where(self._keys[at] == wanted, self._order[at], -1)
+        return rows
+
     def add(self, row: int, key: int) -> None:
         """Notes that `row` now holds the memory of that key. Its marks must be there already."""
         self._added[key] = row
