@@ -56,14 +56,14 @@ class AgentUse(NamedTuple):
             later(self.last_use_time, other.last_use_time),
         )
 
-    def less(self, other: AgentUse, last_use_time: Micros | None) -> AgentUse:
-        """The sums with another's taken away; `last_use_time` is that of what is left."""
+    def moved(self, was: SessionUse, now: SessionUse, rest: Micros | None) -> AgentUse:
+        """The sums once a session of theirs says `now` instead of `was`; `rest` is the last use of the others."""
         return AgentUse(
-            self.used - other.used,
-            self.seen - other.seen,
-            self.use_sessions - other.use_sessions,
-            self.reported_sessions - other.reported_sessions,
-            last_use_time,
+            self.used + now.used - was.used,
+            self.seen + now.seen - was.seen,
+            self.use_sessions + (now.last_use_time is not None) - (was.last_use_time is not None),
+            self.reported_sessions + (now.seen > 0) - (was.seen > 0),
+            later(rest, now.last_use_time),
         )
 
 

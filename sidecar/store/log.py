@@ -28,6 +28,7 @@ from sidecar.domain import (
 from sidecar.store import importance, memories, meta, packets, reports, tally
 from sidecar.store.jobs import Done
 from sidecar.store.merge import Report
+from sidecar.store.reported import ReportedPacket, packet_of
 
 STORED = 1
 """The key of a memory of the store in a row: whichever key has its id. Others are below: a caller's own, or GONE."""
@@ -151,7 +152,7 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
     outcome = LogOutcome()
     states: dict[int, str] = {}
     rated: dict[int, tuple[int, int]] = {}
-    reported: dict[str, reports.ReportedPacket] = {}
+    reported: dict[str, ReportedPacket] = {}
     priors: Mapping[str, tuple[float, float]] | None = None
     for number, row in rows:
         try:
@@ -174,7 +175,7 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
             outcome.known += not is_new
     uses: dict[int, UseCounts] = {}
     for packet in reported.values():
-        uses |= tally.recount(connection, packet.key, namespace, packet.session_key, packet.memory_keys)
+        uses |= tally.recount(connection, packet)
     upserted = tuple(memories.get(connection, namespace, memory_id) for memory_id in states.values())
     names = [namespace] if upserted or rated or uses else []
     if priors is not None:  # they are the whole store's, and so move every namespace
@@ -259,15 +260,13 @@ def _take_report(
     connection: sqlite3.Connection,
     namespace: str,
     row: LoggedReport,
-    reported: dict[str, reports.ReportedPacket],
+    reported: dict[str, ReportedPacket],
 ) -> bool:
-    packet = reported.get(row.packet_id) or reports.packet_of(connection, namespace, row.packet_id)
+    packet = reported.get(row.packet_id) or packet_of(connection, namespace, row.packet_id)
     if packet is None:
         raise _RejectedError(
             f"packet_id: no packet {row.packet_id!r} in this namespace; send a packet before its reports"
         )
-    if connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (row.report.report_id,)).fetchone():
-        return False
     known = packet.memory_keys.keys()
     words = replace(
         row.report,
@@ -275,7 +274,8 @@ def _take_report(
         unused=row.report.unused & known,
         shown=None if row.report.shown is None else row.report.shown & known,
     )
-    reports.insert(connection, packet, words, row.outcome, row.agent_id, row.request_id, late=row.late)
+    if not reports.insert(connection, packet, words, row.outcome, row.agent_id, row.request_id, late=row.late):
+        return False
     reported[row.packet_id] = packet
     return True
 

@@ -21,7 +21,8 @@ from sidecar.store import (
 )
 from sidecar.store.jobs import Done
 from sidecar.store.readers import Readers
-from sidecar.store.reports import LoggedPacket, ReportedPacket, ReportOutcome
+from sidecar.store.reported import ReportedPacket, find_packet
+from sidecar.store.reports import LoggedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
 from sidecar.store.writer import Writer
 
@@ -66,7 +67,7 @@ class LogCalls:
         """
 
         def work(db: Connection) -> Done[ReportOutcome | Replayed]:
-            packet = reports.find_packet(db, report.namespace, report.packet_id)
+            packet = find_packet(db, report.namespace, report.packet_id)
             take = partial(_take_one, packet=packet, report=report, now=now)
             return once_only(packet.namespace, once, now, take)(db)
 
@@ -79,7 +80,7 @@ class LogCalls:
         `report` does."""
 
         def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
-            packet = reports.find_packet(db, None, packet_id)
+            packet = find_packet(db, None, packet_id)
             return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
 
         return self._writer.submit(work, durable=True)

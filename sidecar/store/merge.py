@@ -17,11 +17,11 @@ What a packet adds to a use rate is a pair (used, seen) in whole millionths of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from sidecar.domain import DAY, Channel, MemoryUse, Micros, ReportState
+from sidecar.domain import DAY, Channel, Micros, ReportState
 
 LEAST_WINDOW: Micros = DAY
 """A packet without a report is OPEN for so long at least; a first report within it is never LATE."""
@@ -40,6 +40,9 @@ ECHO_WEIGHT = 0.1
 
 LIKELY = 0.5
 """An inferred use counts as a use in `frequency` and for `last_use_time` from this confidence on."""
+
+_Verdict: TypeAlias = "tuple[tuple[Word, ...], int, int, Micros | None]"
+"""A Merged without its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,16 @@ class Report:
         return self.receive_time if self.report_time is None else min(self.report_time, self.receive_time)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Word(NamedTuple):
+    """What one channel says of a memory once its reports are merged; see MemoryUse."""
+
+    channel: Channel
+    used: bool
+    confidence: float
+    receive_time: Micros
+
+
+class Merged(NamedTuple):
     """What one packet says of one memory.
 
     `words` has one entry for each channel that says something, strongest first. `used` and `seen` are the pair in
@@ -79,13 +90,13 @@ class Merged:
     """
 
     memory_id: str
-    words: tuple[MemoryUse, ...]
+    words: tuple[Word, ...]
     used: int
     seen: int
     last_use_time: Micros | None
 
 
-class _Word(NamedTuple):
+class _Said(NamedTuple):
     """What one channel says of one memory. `confidence` is the highest of all matches, also of one taken back."""
 
     used: bool
@@ -106,14 +117,19 @@ def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
         channel: next((report for report in reversed(by_channel[channel]) if report.complete), None)
         for channel in channels
     }
+    named = frozenset().union(*(report.used | report.unused for of in by_channel.values() for report in of))
     merged: list[Merged] = []
+    silent: dict[tuple[Channel, ...], _Verdict | None] = {}
     for memory_id in memory_ids:
-        found: dict[Channel, _Word] = {}
-        for channel in channels:
-            if (word := _word(by_channel[channel], last_complete[channel], memory_id)) is not None:
-                found[channel] = word
-        if found and (one := _merged(memory_id, found)).words:
-            merged.append(one)
+        if memory_id in named:
+            verdict = _verdict({each: _said(by_channel[each], last_complete[each], memory_id) for each in channels})
+        else:  # most are not, and of all that the same channels have shown the same is known
+            shown_by = tuple(each for each in channels if _shows(last_complete[each], memory_id))
+            if shown_by not in silent:
+                silent[shown_by] = _verdict({each: _silence(last_complete[each]) for each in shown_by})
+            verdict = silent[shown_by]
+        if verdict is not None:
+            merged.append(Merged(memory_id, *verdict))
     return merged
 
 
@@ -133,16 +149,23 @@ def report_state(age: Micros, first_late: bool | None, window: Micros) -> Report
     return ReportState.UNREPORTED if age > window else ReportState.OPEN
 
 
-def _word(reports: Sequence[Report], last_complete: Report | None, memory_id: str) -> _Word | None:
+def _shows(last_complete: Report | None, memory_id: str) -> bool:
+    return last_complete is not None and (last_complete.shown is None or memory_id in last_complete.shown)
+
+
+def _silence(last_complete: Report | None) -> _Said | None:
+    """What it says that a complete report has shown a memory and does not name it."""
+    return None if last_complete is None else _Said(False, 0.0, False, False, 0, last_complete.receive_time)
+
+
+def _said(reports: Sequence[Report], last_complete: Report | None, memory_id: str) -> _Said | None:
     """What the reports of one channel, in their order, say of a memory. Silence is an answer in a complete one."""
     naming = [report for report in reports if memory_id in report.used or memory_id in report.unused]
     if not naming:
-        if last_complete is None or not (last_complete.shown is None or memory_id in last_complete.shown):
-            return None
-        return _Word(False, 0.0, False, False, 0, last_complete.receive_time)
+        return _silence(last_complete) if _shows(last_complete, memory_id) else None
     using = [report for report in naming if memory_id in report.used]
     standing, used = naming[-1], memory_id in naming[-1].used
-    return _Word(
+    return _Said(
         used=used,
         confidence=max((report.confidence for report in using), default=0.0),
         in_complete=any(report.complete for report in using),
@@ -152,26 +175,28 @@ def _word(reports: Sequence[Report], last_complete: Report | None, memory_id: st
     )
 
 
-def _merged(memory_id: str, found: dict[Channel, _Word]) -> Merged:
-    explicit, inferred, echo = (found.get(channel) for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO))
-    words: list[MemoryUse] = []
+def _verdict(said: Mapping[Channel, _Said | None]) -> _Verdict | None:
+    """What the channels come to; None if nothing is known."""
+    explicit, inferred, echo = (said.get(channel) for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO))
+    words: list[Word] = []
     if explicit is not None:
-        words.append(MemoryUse(memory_id, Channel.EXPLICIT, explicit.used, 1.0, explicit.receive_time))
+        words.append(Word(Channel.EXPLICIT, explicit.used, 1.0, explicit.receive_time))
     if inferred is not None:
         confidence = inferred.confidence if inferred.used else INFERRED_UNUSED
-        words.append(MemoryUse(memory_id, Channel.INFERRED, inferred.used, confidence, inferred.receive_time))
+        words.append(Word(Channel.INFERRED, inferred.used, confidence, inferred.receive_time))
     if echo is not None and echo.used:  # no repetition says nothing
-        words.append(MemoryUse(memory_id, Channel.ECHO, True, ECHO_WEIGHT, echo.receive_time))
-    used, seen = _pair(explicit, inferred)
+        words.append(Word(Channel.ECHO, True, ECHO_WEIGHT, echo.receive_time))
+    if not words:
+        return None
     last_use_time = None
     if explicit is not None:
         last_use_time = explicit.use_time if explicit.used else None
     elif inferred is not None and inferred.used and inferred.confidence >= LIKELY:
         last_use_time = inferred.use_time
-    return Merged(memory_id, tuple(words), used, seen, last_use_time)
+    return tuple(words), *_pair(explicit, inferred), last_use_time
 
 
-def _pair(explicit: _Word | None, inferred: _Word | None) -> tuple[int, int]:
+def _pair(explicit: _Said | None, inferred: _Said | None) -> tuple[int, int]:
     """(used, seen) in millionths."""
     if explicit is not None and not explicit.used:
         return 0, MILLION

@@ -208,6 +208,11 @@ def session_key(session_id: str, packet_id: str) -> str:
     return f"s:{session_id}" if session_id else f"p:{packet_id}"
 
 
+def is_alone(session_key: str) -> bool:
+    """True for the session of a packet without a session id, which has no other packet."""
+    return session_key.startswith("p:")
+
+
 def _packet(row: Mapping[str, Any], items: PacketItems, undrawn: PoolItems) -> Packet:
     return Packet(
         **{name: row[name] for name in _AS_THEY_ARE},

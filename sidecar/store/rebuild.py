@@ -7,6 +7,7 @@ from __future__ import annotations
 import sqlite3
 
 from sidecar.store.merge import merge
+from sidecar.store.rows import insert_rows
 from sidecar.store.tally import INSERT_WORD, reports_of, word_rows
 
 DERIVED = ("packet_uses", "session_uses", "agent_uses")
@@ -65,7 +66,7 @@ def work_out(connection: sqlite3.Connection) -> None:
             ).fetchall()
         )
         merged = merge(reports_of(connection, packet_key), list(memory_keys))
-        connection.executemany(INSERT_WORD, word_rows(packet_key, memory_keys, merged))
+        insert_rows(connection, INSERT_WORD, word_rows(packet_key, memory_keys, merged))
     connection.execute(_SESSIONS)
     connection.execute(_AGENTS)
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
+from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseReport
 from sidecar.store import memories, packets, tally
 from sidecar.store.jobs import Done
 from sidecar.store.merge import LEAST_WINDOW, Report, report_state, report_window
-from sidecar.store.rows import to_json
+from sidecar.store.reported import ReportedPacket
+from sidecar.store.rows import insert_rows, to_json
 
 NOT_IN_PACKET = "NOT_IN_PACKET"
 """The packet holds no memory of that id."""
@@ -23,6 +25,9 @@ CONTRADICTORY = "CONTRADICTORY"
 
 DELAYS = 1_000
 """The last first reports of a namespace that its window goes by."""
+
+_OnPacket: TypeAlias = tuple[str, int]
+"""The channel of a report, and whether it was late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,73 +50,38 @@ class ReportOutcome:
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedPacket:
-    """The packet that a report is about."""
-
-    key: int
-    namespace: str
-    session_key: str
-    agent_id: str
-    create_time: Micros
-    memory_keys: Mapping[str, int]
-    """By memory id, in the order of places."""
-
-
-def find_packet(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket:
-    """As `packet_of`. Raises PacketNotFoundError if there is none."""
-    packet = packet_of(connection, namespace, packet_id)
-    if packet is None:
-        raise packets.unknown(packet_id)
-    return packet
-
-
-def packet_of(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket | None:
-    """A packet by its id, whosesoever if `namespace` is None; None if it is not there or another namespace's."""
-    row = connection.execute(
-        "SELECT packet_key, namespace, session_key, agent_id, create_time FROM packets WHERE packet_id = ?",
-        (packet_id,),
-    ).fetchone()
-    if row is None or namespace not in (None, row[1]):
-        return None
-    exposures = connection.execute(
-        "SELECT memory_id, memory_key FROM exposures WHERE packet_key = ? ORDER BY place", (row[0],)
-    ).fetchall()
-    key, owner, session_key, agent_id, create_time = row
-    return ReportedPacket(key, owner, session_key, agent_id, create_time, dict(exposures))
-
-
 def take(
     connection: sqlite3.Connection, packet: ReportedPacket, reports: Sequence[UseReport], now: Micros
 ) -> Done[list[ReportOutcome]]:
     """Writes reports on one packet down and counts them together. The same words again are known by their digest and
     change nothing."""
-    counts: dict[int, UseCounts] = {}
     taken: list[ReportOutcome] = []
-    counting = False
+    new: list[Report] = []
+    on_packet: list[_OnPacket] = []
     window = _window(connection, packet, now)
     late = now - packet.create_time > window
     for report in reports:
         agent_id = report.agent_id or packet.agent_id
         report_id = _digest(report, agent_id)
         results, words = _read(packet, report, report_id, now)
-        known = connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (report_id,)).fetchone()
-        if known is None:
-            insert(connection, packet, words, report.outcome, agent_id, report.request_id, late=late)
-            counting = counting or report.channel is not Channel.PACKET
+        is_new = insert(connection, packet, words, report.outcome, agent_id, report.request_id, late=late)
+        if is_new:
+            new.append(words)
+        on_packet = _on_packet(connection, packet.key)
         implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
         taken.append(
             ReportOutcome(
                 report_id=report_id,
-                state=report_state(now - packet.create_time, first_late(connection, packet.key), window),
+                state=report_state(now - packet.create_time, _first_late(on_packet), window),
                 results=results,
                 used_count=len(words.used),
                 unused_count=len(words.unused | (implied - words.used)),
-                replayed=known is not None,
+                replayed=not is_new,
             )
         )
-    if counting:
-        counts = tally.recount(connection, packet.key, packet.namespace, packet.session_key, packet.memory_keys)
+    if all(words.channel is Channel.PACKET for words in new):
+        return Done(taken)
+    counts = tally.recount(connection, packet, new if len(new) == len(on_packet) else None)
     if not counts:
         return Done(taken)
     version = memories.bump(connection, packet.namespace)
@@ -137,19 +107,22 @@ class LoggedPacket:
 def read_logged(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> LoggedPacket:
     """A packet with its uses. Raises PacketNotFoundError, also if it is another namespace's."""
     packet_key, packet = packets.read(connection, namespace, packet_id)
-    late = first_late(connection, packet_key)
+    late = _first_late(_on_packet(connection, packet_key))
     window = LEAST_WINDOW if late is not None else report_window(_delays(connection, packet.namespace))
     return LoggedPacket(packet, tuple(uses(connection, packet_key)), late, window)
 
 
-def first_late(connection: sqlite3.Connection, packet_key: int) -> bool | None:
+def _on_packet(connection: sqlite3.Connection, packet_key: int) -> list[_OnPacket]:
+    """The reports on a packet, in the order in which they arrived."""
+    return connection.execute(
+        "SELECT channel, late FROM reports WHERE packet_key = ? ORDER BY receive_time, report_key", (packet_key,)
+    ).fetchall()
+
+
+def _first_late(on_packet: Sequence[_OnPacket]) -> bool | None:
     """Whether the first report that says something of use was late when it arrived; None without one."""
-    row = connection.execute(
-        "SELECT late FROM reports WHERE packet_key = ? AND channel IN ('explicit', 'inferred')"
-        " ORDER BY receive_time, report_key LIMIT 1",
-        (packet_key,),
-    ).fetchone()
-    return None if row is None else bool(row[0])
+    saying = (Channel.EXPLICIT.value, Channel.INFERRED.value)
+    return next((bool(late) for channel, late in on_packet if channel in saying), None)
 
 
 def _window(connection: sqlite3.Connection, packet: ReportedPacket, receive_time: Micros) -> Micros:
@@ -228,12 +201,13 @@ def insert(
     request_id: str,
     *,
     late: bool,
-) -> None:
-    """Writes a report down, and counts nothing yet. Its words name only memories of the packet."""
-    report_key = connection.execute(
+) -> bool:
+    """Writes a report down, and counts nothing yet. Its words name only memories of the packet. False, and nothing, if
+    a report of its id is there already."""
+    row = connection.execute(
         "INSERT INTO reports (report_id, packet_key, namespace, channel, complete, shown_all, outcome, confidence,"
         " sequence, report_time, receive_time, late, agent_id, request_id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (report_id) DO NOTHING RETURNING report_key",
         (
             words.report_id,
             packet.key,
@@ -250,16 +224,20 @@ def insert(
             agent_id,
             request_id,
         ),
-    ).lastrowid
+    ).fetchone()
+    if row is None:
+        return False
     named = (("used", words.used), ("unused", words.unused), ("shown", words.shown or frozenset()))
-    connection.executemany(
-        "INSERT INTO report_memories (report_key, word, memory_id, memory_key) VALUES (?, ?, ?, ?)",
+    insert_rows(
+        connection,
+        "INSERT INTO report_memories (report_key, word, memory_id, memory_key)",
         [
-            (report_key, word, memory_id, packet.memory_keys[memory_id])
+            (row[0], word, memory_id, packet.memory_keys[memory_id])
             for word, memory_ids in named
             for memory_id in sorted(memory_ids)
         ],
     )
+    return True
 
 
 def _digest(report: UseReport, agent_id: str) -> str:

@@ -1,8 +1,12 @@
-"""How a memory stands in its row."""
+"""How a memory stands in its row, and how rows are written."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,6 +53,27 @@ INSERT_MEMORY = (
     f"INSERT INTO memories ({', '.join(_COLUMNS)}, namespace) VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})"
 )
 UPDATE_MEMORY = f"UPDATE memories SET {', '.join(f'{column} = ?' for column in _COLUMNS)} WHERE memory_key = ?"
+
+
+MOST_TOGETHER = 64
+"""Rows that one statement inserts: each number of rows is a statement of its own, and SQLite keeps a few hundred."""
+
+
+def insert_rows(connection: sqlite3.Connection, insert: str, rows: Sequence[Row]) -> None:
+    """Inserts rows by `insert`, an INSERT up to its column names. In one statement if they are few: between two of them
+    another thread may take its turn."""
+    if not rows:
+        return
+    if len(rows) > MOST_TOGETHER:
+        connection.executemany(_insert(insert, len(rows[0]), 1), rows)
+    else:
+        connection.execute(_insert(insert, len(rows[0]), len(rows)), tuple(chain.from_iterable(rows)))
+
+
+@cache
+def _insert(insert: str, columns: int, rows: int) -> str:
+    row = f"({', '.join('?' * columns)})"
+    return f"{insert} VALUES {', '.join([row] * rows)}"
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)

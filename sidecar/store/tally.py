@@ -5,49 +5,64 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from sidecar.domain import Channel, Micros, UseCounts
-from sidecar.store import meta
+from sidecar.store import meta, packets
 from sidecar.store.counts import AgentUse, SessionUse, later, total
 from sidecar.store.merge import Merged, Report, merge
-from sidecar.store.rows import Row
+from sidecar.store.reported import ReportedPacket
+from sidecar.store.rows import Row, insert_rows
 
 _REPORT = (
     "r.report_key, r.packet_key, r.report_id, r.channel, r.complete, r.confidence, r.sequence, r.report_time,"
     " r.receive_time, r.shown_all"
 )
-_SUMS = "a.memory_key, a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions, a.last_use_time"
+_AMOUNTS = "a.used_millionths, a.seen_millionths, a.use_sessions, a.reported_sessions, a.last_use_time"
+_SUMS = f"a.memory_key, {_AMOUNTS}"
 AT_ONCE = 500
 """Keys that one statement asks for at most."""
 _WORD = "w.report_key, w.word, w.memory_id"
 
 INSERT_WORD = (
     "INSERT INTO packet_uses (packet_key, memory_id, channel, memory_key, used, confidence, receive_time,"
-    " used_millionths, seen_millionths, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " used_millionths, seen_millionths, last_use_time)"
 )
+_INSERT_SESSION = (
+    "INSERT OR REPLACE INTO session_uses (memory_key, session_key, agent_id, used_millionths, seen_millionths,"
+    " last_use_time)"
+)
+_INSERT_AGENT = (
+    "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
+    " reported_sessions, last_use_time)"
+)
+_NOTHING = SessionUse()
+_NO_AGENT = AgentUse()
+_Moved: TypeAlias = tuple[int, SessionUse, SessionUse]
+"""A memory's key, and a packet's old pair and its new one."""
 
 
 def recount(
-    connection: sqlite3.Connection,
-    packet_key: int,
-    namespace: str,
-    session_key: str,
-    memory_keys: Mapping[str, int],
+    connection: sqlite3.Connection, packet: ReportedPacket, all_reports: Sequence[Report] | None = None
 ) -> dict[int, UseCounts]:
     """Merges all reports on a packet anew and moves the sums. Returns the new counts of the living memories whose
-    counts changed, by key."""
-    before = _packet_pairs(connection, packet_key)
-    merged = merge(reports_of(connection, packet_key), list(memory_keys))
-    connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet_key,))
-    connection.executemany(INSERT_WORD, word_rows(packet_key, memory_keys, merged))
-    after = {memory_keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
-    nothing = SessionUse()
-    moved = {key: (before.get(key, nothing), after.get(key, nothing)) for key in memory_keys.values()}
-    changed = [key for key, (old, new) in moved.items() if old != new and key > 0]
-    alive = [
-        key for (key,) in _of_keys(connection, "SELECT memory_key FROM memories WHERE memory_key IN ({})", changed)
-    ]
-    return _move(connection, namespace, session_key, {key: moved[key] for key in alive})
+    counts changed, by key. `all_reports` are those on a packet of which none was counted before; None: they are read.
+    """
+    before: dict[int, SessionUse] = {}
+    if all_reports is None:
+        before = _packet_pairs(connection, packet.key)
+        all_reports = reports_of(connection, packet.key)
+        connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet.key,))
+    keys = packet.memory_keys
+    merged = merge(all_reports, list(keys))
+    insert_rows(connection, INSERT_WORD, word_rows(packet.key, keys, merged))
+    after = {keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
+    moved: dict[str, _Moved] = {}
+    for memory_id, key in keys.items():
+        old, new = before.get(key, _NOTHING), after.get(key, _NOTHING)
+        if old != new and key > 0:
+            moved[memory_id] = key, old, new
+    return _move(connection, packet, moved)
 
 
 def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -> dict[int, UseCounts]:
@@ -103,7 +118,14 @@ def read_counts(connection: sqlite3.Connection, namespace: str) -> Sequence[Row]
 
 def read_counts_of(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
     """The same of some memories, by their keys."""
-    return _of_keys(connection, f"SELECT {_SUMS} FROM agent_uses a WHERE a.memory_key IN ({{}})", keys)
+    found: list[Row] = []
+    for first in range(0, len(keys), AT_ONCE):
+        some = keys[first : first + AT_ONCE]
+        among = ", ".join("?" * len(some))
+        found += connection.execute(
+            f"SELECT {_SUMS} FROM agent_uses a WHERE a.memory_key IN ({among})", some
+        ).fetchall()
+    return found
 
 
 def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCounts]:
@@ -114,73 +136,74 @@ def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCount
     return {key: total(of_memory, agent_sessions) for key, of_memory in agents.items()}
 
 
-def _move(
-    connection: sqlite3.Connection,
-    namespace: str,
-    session_key: str,
-    moved: Mapping[int, tuple[SessionUse, SessionUse]],
-) -> dict[int, UseCounts]:
+def _move(connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping[str, _Moved]) -> dict[int, UseCounts]:
     """Moves the session's and the agents' sums of memories from a packet's old pairs to its new ones. Returns the new
     counts of those that changed. All that a report touches is read at once, and written at once."""
-    keys = list(moved)
-    sessions: dict[int, tuple[SessionUse, str]] = {
-        key: (SessionUse(*sums), agent_id)
-        for key, agent_id, *sums in _of_keys(
-            connection,
-            "SELECT memory_key, agent_id, used_millionths, seen_millionths, last_use_time FROM session_uses"
-            " WHERE memory_key IN ({}) AND session_key = ?",
-            keys,
-            session_key,
-        )
-    }
-    agents: dict[int, dict[str, AgentUse]] = defaultdict(dict)
-    for agent_id, key, *sums in _of_keys(
-        connection, f"SELECT a.agent_id, {_SUMS} FROM agent_uses a WHERE a.memory_key IN ({{}})", keys
-    ):
-        agents[key][agent_id] = AgentUse(*sums)
-    own_agent: str | None = None
+    session_key = packet.session_key
+    sessions, agents = _standing(connection, packet, moved)
+    own_agent: str | None = packet.agent_id if packets.is_alone(session_key) else None
     gone: list[Row] = []
     session_rows: list[Row] = []
     agent_rows: list[Row] = []
     counts: dict[int, UseCounts] = {}
     most = meta.agent_sessions(connection)
-    for key, (old, new) in moved.items():
-        was, known_agent = sessions.get(key, (SessionUse(), None))
-        if old.with_packet(new.used, new.seen, new.last_use_time) == new:
-            now = was.with_packet(new.used, new.seen, new.last_use_time)
+    for key, old, new in sorted(moved.values()):
+        if key not in agents:  # not alive
+            continue
+        was, agent_id = sessions.get(key, (_NOTHING, own_agent))
+        if old is _NOTHING or old.with_packet(*new) == new:
+            now = new if was is _NOTHING else was.with_packet(*new)
         else:  # something was taken back: only now look at the session's other packets
-            now = _session_use(connection, namespace, session_key, key)
+            now = _session_use(connection, packet.namespace, session_key, key)
         if now == was:
             continue
-        if known_agent is None and own_agent is None:
-            own_agent = _session_agent(connection, namespace, session_key)
-        agent_id = own_agent if known_agent is None else known_agent
-        assert agent_id is not None
-        if now == SessionUse():
+        if agent_id is None:
+            agent_id = own_agent = _session_agent(connection, packet.namespace, session_key)
+        if now == _NOTHING:
             gone.append((key, session_key))
         else:
-            session_rows.append((key, session_key, agent_id, now.used, now.seen, now.last_use_time))
-        agent = agents[key].get(agent_id, AgentUse())
-        last_use_time = agent.last_use_time
+            session_rows.append((key, session_key, agent_id, *now))
+        of_memory = agents[key]
+        agent = of_memory.get(agent_id, _NO_AGENT)
+        rest = agent.last_use_time
         if was.last_use_time is not None and later(now.last_use_time, was.last_use_time) != now.last_use_time:
-            last_use_time = _last_use(connection, key, agent_id, session_key)
-        agents[key][agent_id] = agent = agent.less(was.as_agent(), last_use_time).plus(now.as_agent())
-        agent_rows.append(
-            (key, agent_id, agent.used, agent.seen, agent.use_sessions, agent.reported_sessions, agent.last_use_time)
-        )
-        counts[key] = total(agents[key].values(), most)
-    connection.executemany("DELETE FROM session_uses WHERE memory_key = ? AND session_key = ?", gone)
-    connection.executemany(
-        "INSERT OR REPLACE INTO session_uses (memory_key, session_key, agent_id, used_millionths, seen_millionths,"
-        " last_use_time) VALUES (?, ?, ?, ?, ?, ?)",
-        session_rows,
-    )
-    connection.executemany(
-        "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
-        " reported_sessions, last_use_time) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        agent_rows,
-    )
+            rest = _last_use(connection, key, agent_id, session_key)
+        of_memory[agent_id] = agent = agent.moved(was, now, rest)
+        agent_rows.append((key, agent_id, *agent))
+        counts[key] = total(of_memory.values(), most)
+    if gone:
+        connection.executemany("DELETE FROM session_uses WHERE memory_key = ? AND session_key = ?", gone)
+    insert_rows(connection, _INSERT_SESSION, session_rows)
+    insert_rows(connection, _INSERT_AGENT, agent_rows)
     return counts
+
+
+def _standing(
+    connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping[str, _Moved]
+) -> tuple[dict[int, tuple[SessionUse, str]], dict[int, dict[str, AgentUse]]]:
+    """What the packet's session says of memories, with its agent, and the sums of all agents, each by key. The second
+    has an entry for each that lives. They are found by their ids, as these stand close together in an index."""
+    sessions: dict[int, tuple[SessionUse, str]] = {}
+    agents: dict[int, dict[str, AgentUse]] = {}
+    memory_ids = list(moved)
+    for first in range(0, len(memory_ids), AT_ONCE):
+        some = memory_ids[first : first + AT_ONCE]
+        for memory_id, key, used, seen, last_use_time, session_agent, agent_id, *sums in connection.execute(
+            f"SELECT m.memory_id, m.memory_key, s.used_millionths, s.seen_millionths, s.last_use_time, s.agent_id,"
+            f" a.agent_id, {_AMOUNTS} FROM memories m"
+            " LEFT JOIN session_uses s ON s.memory_key = m.memory_key AND s.session_key = ?"
+            " LEFT JOIN agent_uses a ON a.memory_key = m.memory_key"
+            f" WHERE m.namespace = ? AND m.memory_id IN ({', '.join('?' * len(some))})",
+            (packet.session_key, packet.namespace, *some),
+        ).fetchall():
+            if key != moved[memory_id][0]:  # another memory by the same name
+                continue
+            if session_agent is not None:
+                sessions[key] = SessionUse(used, seen, last_use_time), session_agent
+            of_memory = agents.setdefault(key, {})
+            if agent_id is not None:
+                of_memory[agent_id] = AgentUse(*sums)
+    return sessions, agents
 
 
 def _last_use(connection: sqlite3.Connection, key: int, agent_id: str, but_session: str) -> Micros | None:
@@ -190,15 +213,6 @@ def _last_use(connection: sqlite3.Connection, key: int, agent_id: str, but_sessi
         (key, agent_id, but_session),
     ).fetchone()
     return None if found is None else int(found)
-
-
-def _of_keys(connection: sqlite3.Connection, select: str, keys: Sequence[int], *more: object) -> list[Row]:
-    """The rows of a select for keys, whose place is marked by {}."""
-    found: list[Row] = []
-    for first in range(0, len(keys), AT_ONCE):
-        some = keys[first : first + AT_ONCE]
-        found += connection.execute(select.format(", ".join("?" * len(some))), (*some, *more)).fetchall()
-    return found
 
 
 def _session_use(connection: sqlite3.Connection, namespace: str, session_key: str, key: int) -> SessionUse:
@@ -219,15 +233,12 @@ def _session_use(connection: sqlite3.Connection, namespace: str, session_key: st
 
 def _session_agent(connection: sqlite3.Connection, namespace: str, session_key: str) -> str:
     """The agent that a session counts for: its first packet's, so that no report can move it."""
-    row = connection.execute(
-        "SELECT agent_id FROM pruned_sessions WHERE namespace = ? AND session_key = ?", (namespace, session_key)
+    (found,) = connection.execute(
+        "SELECT COALESCE((SELECT agent_id FROM pruned_sessions WHERE namespace = ?1 AND session_key = ?2), (SELECT"
+        " agent_id FROM packets WHERE namespace = ?1 AND session_key = ?2 ORDER BY packet_key LIMIT 1), '')",
+        (namespace, session_key),
     ).fetchone()
-    if row is None:
-        row = connection.execute(
-            "SELECT agent_id FROM packets WHERE namespace = ? AND session_key = ? ORDER BY packet_key LIMIT 1",
-            (namespace, session_key),
-        ).fetchone()
-    return "" if row is None else str(row[0])
+    return str(found)
 
 
 def _packet_pairs(connection: sqlite3.Connection, packet_key: int) -> dict[int, SessionUse]:

@@ -1,0 +1,46 @@
+"""The packet that a report is about."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sidecar.domain import Micros
+from sidecar.store import packets
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedPacket:
+    """The packet that a report is about."""
+
+    key: int
+    namespace: str
+    session_key: str
+    agent_id: str
+    create_time: Micros
+    memory_keys: Mapping[str, int]
+    """By memory id, in the order of places."""
+
+
+def find_packet(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket:
+    """As `packet_of`. Raises PacketNotFoundError if there is none."""
+    packet = packet_of(connection, namespace, packet_id)
+    if packet is None:
+        raise packets.unknown(packet_id)
+    return packet
+
+
+def packet_of(connection: sqlite3.Connection, namespace: str | None, packet_id: str) -> ReportedPacket | None:
+    """A packet by its id, whosesoever if `namespace` is None; None if it is not there or another namespace's."""
+    row = connection.execute(
+        "SELECT packet_key, namespace, session_key, agent_id, create_time FROM packets WHERE packet_id = ?",
+        (packet_id,),
+    ).fetchone()
+    if row is None or namespace not in (None, row[1]):
+        return None
+    exposures = connection.execute(
+        "SELECT memory_id, memory_key FROM exposures WHERE packet_key = ? ORDER BY place", (row[0],)
+    ).fetchall()
+    key, owner, session_key, agent_id, create_time = row
+    return ReportedPacket(key, owner, session_key, agent_id, create_time, dict(exposures))
