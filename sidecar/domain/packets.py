@@ -305,7 +305,6 @@ class UseReport:
     report_time: Micros | None = None
     agent_id: str = ""
     request_id: str = ""
-    payload_hash: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

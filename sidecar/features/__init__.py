@@ -21,7 +21,18 @@ from sidecar.features.registry import (
     raw_matrix,
     values_without_use,
 )
-from sidecar.features.view import NO_TIME, Columns, Feature, Kept, TaskWord, TermMatch, TextMatches, View
+from sidecar.features.view import (
+    NO_TIME,
+    Columns,
+    Feature,
+    Kept,
+    Same,
+    TaskWord,
+    TermMatch,
+    TextMatches,
+    View,
+    changed_rows,
+)
 
 __all__ = [
     "BY_NAME",
@@ -37,10 +48,12 @@ __all__ = [
     "Columns",
     "Feature",
     "Kept",
+    "Same",
     "TaskWord",
     "TermMatch",
     "TextMatches",
     "View",
+    "changed_rows",
     "feature_matrix",
     "other_ways",
     "other_ways_at",

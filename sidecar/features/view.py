@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -71,6 +72,19 @@ class Columns:
         return len(self.live)
 
 
+def changed_rows(before: Columns, after: Columns) -> NDArray[np.int32]:
+    """The rows whose numbers differ, ascending. Both are of the same rows; an array that both have is not looked at."""
+    differs = np.zeros(len(after), bool)
+    for name in Columns.__slots__:
+        one, other = getattr(before, name), getattr(after, name)
+        if isinstance(one, np.ndarray) and one is not other:
+            found = one != other
+            if one.dtype.kind == "f":
+                found &= (one == one) | (other == other)  # no number twice is no difference
+            differs |= found
+    return np.flatnonzero(differs).astype(np.int32)
+
+
 class Words(dict[Key, Made]):
     """What `make` gives of each word of tasks, made the first time; of as many as MOST_WORDS, then they begin anew."""
 
@@ -84,6 +98,19 @@ class Words(dict[Key, Made]):
             self.clear()
         made = self[word] = self._make(word)
         return made
+
+
+class Same:
+    """Equal to another that holds the very same objects. It keeps them alive: no others can come to their place."""
+
+    __slots__ = ("_objects",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, *objects: object) -> None:
+        self._objects = objects
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and all(map(is_, self._objects, other._objects))
 
 
 class Kept:
@@ -107,7 +134,7 @@ class Kept:
             made = self._made[name] = make()
         return made
 
-    def latest(self, name: Hashable, of: Hashable, make: Callable[[], Made]) -> Made:
+    def latest(self, name: Hashable, of: object, make: Callable[[], Made]) -> Made:
         """What `make` gives for `of`; of a name only the latest is kept."""
         found = self._made.get(name)
         if found is None or found[0] != of:

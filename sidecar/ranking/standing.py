@@ -1,6 +1,7 @@
 """What is known of a namespace's memories before any task: made once, and used for all tasks until something changes.
 
-A use, a rating, a new memory or other weights make it anew; so does the next minute, as memories grow older.
+A use or a rating moves it on by the rows that it touches. A new memory or other weights make it anew; so does the next
+minute, as memories grow older.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Micros
-from sidecar.features import OTHERS_KNOWN, RAW_NAMES, REGISTRY, View, other_ways, raw_columns, values_without_use
+from sidecar.features import (
+    OTHERS_KNOWN,
+    RAW_NAMES,
+    REGISTRY,
+    Columns,
+    Kept,
+    Same,
+    View,
+    changed_rows,
+    other_ways,
+    raw_columns,
+    values_without_use,
+)
 from sidecar.features.recency import whole_minute
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.retrieval.part import Part
@@ -23,6 +36,10 @@ from sidecar.weights import KNOWN, Known, Weights, known_parts
 WIDTH = 2 * len(REGISTRY) + len(RAW_NAMES) + OTHERS_KNOWN
 """Numbers that are known of a row: values, contributions, the ages and counts behind them, and values in other ways, in
 this order."""
+MOST_MOVED = 0.5
+"""The share of a namespace's rows that is moved on at most; of more, all are made anew."""
+MOST_WEIGHTS = 4
+"""Weights by which a namespace's standing is kept; then all is forgotten and begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +53,6 @@ class Standing:
     places: NDArray[np.intp]
     other_ways: tuple[str, ...]
     """What the last OTHERS_KNOWN of the WIDTH numbers are."""
-    made_of: tuple[object, ...]
 
     def at(self, rows: list[int], values: Mapping[int, Floats], parts: Mapping[int, Floats]) -> Details:
         """All numbers of some rows, with `values` and `parts` of the task's features by index, each of shape (n,)."""
@@ -63,9 +79,53 @@ class Details(NamedTuple):
 
 def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standing:
     """What is known of the snapshot's memories at the view's time, by these weights."""
-    # Told apart by identity: what was made keeps its sources alive, so that no other object can have their place.
-    of = (id(weights), id(view.use_prior), view.emotion_enabled, whole_minute(view.as_of_time))
-    return snapshot.kept.latest(("standing", weights.version), of, lambda: standing_of(view, weights))
+    of: tuple[object, ...] = (Same(weights, view.use_prior), view.emotion_enabled, whole_minute(view.as_of_time))
+    if isinstance(snapshot, Part):
+        return snapshot.kept.latest(("standing", weights.version), of, lambda: standing_of(view, weights))
+    # Beside the texts, where the next score version finds it that moves the standing of a few memories alone.
+    of = (*of, view.columns.kinds, snapshot.most_uses)
+    kept: dict[str, tuple[object, Columns, Standing]] = snapshot.kept_of_texts.once("standing", dict)
+    known, made = kept.get(weights.version), None
+    if known is not None and known[0] == of:
+        if known[1] is view.columns:
+            return known[2]
+        made = _moved_on(known[2], known[1], view, weights, snapshot)
+    made = made or standing_of(view, weights)
+    if known is None and len(kept) >= MOST_WEIGHTS:
+        kept.clear()
+    kept[weights.version] = of, view.columns, made
+    return made
+
+
+def _moved_on(before: Standing, columns: Columns, view: View, weights: Weights, snapshot: Snapshot) -> Standing | None:
+    """The standing of a view from that of other columns of the same rows; None if it is to be made anew, for many rows
+    changed, or numbers are known that were 0 throughout."""
+    rows = changed_rows(columns, view.columns)
+    if len(rows) > MOST_MOVED * len(view.columns):
+        return None
+    if not len(rows):
+        return before
+    part = Part.of(snapshot, rows)
+    some = standing_of(replace(view, columns=part.columns, most_uses=snapshot.most_uses, memo={}, kept=Kept()), weights)
+    if not np.isin(some.places, before.places).all():
+        return None
+    matrix = before.matrix.copy()
+    matrix[:, rows] = 0.0
+    matrix[np.ix_(before.places.searchsorted(some.places), rows)] = some.matrix
+    task_fit, tokens = before.known.task_fit.copy(), before.tokens.copy()
+    task_fit[rows], tokens[rows] = some.known.task_fit, some.tokens
+    return replace(
+        before,
+        known=replace(before.known, parts=_parts(before.places, matrix), task_fit=task_fit),
+        tokens=tokens,
+        matrix=matrix,
+    )
+
+
+def _parts(places: NDArray[np.intp], matrix: Floats) -> dict[int, Floats]:
+    """The contributions in a Standing's matrix, by feature."""
+    d = len(REGISTRY)
+    return {place - d: row for place, row in zip(places.tolist(), matrix, strict=True) if d <= place < 2 * d}
 
 
 def standing_of(view: View, weights: Weights) -> Standing:
@@ -78,15 +138,15 @@ def standing_of(view: View, weights: Weights) -> Standing:
     others = other_ways(view)
     behind = (*raw_columns(view), *others.values())
     columns |= {2 * d + index: column for index, column in enumerate(behind) if column.any()}
+    columns = dict(sorted(columns.items()))
     matrix = np.stack(list(columns.values())) if columns else np.empty((0, len(view.columns)))
-    by_place = dict(zip(columns, matrix, strict=True))
+    places = np.array(list(columns), dtype=np.intp)
     return Standing(
-        known=replace(known, parts={place - d: row for place, row in by_place.items() if d <= place < 2 * d}),
+        known=replace(known, parts=_parts(places, matrix)),
         tokens=view.columns.tokens.astype(np.int64),
         matrix=matrix,
-        places=np.array(list(columns), dtype=np.intp),
+        places=places,
         other_ways=tuple(others),
-        made_of=(weights, view.use_prior),
     )
 
 
@@ -98,4 +158,6 @@ def gates_at(snapshot: Snapshot, as_of_time: Micros) -> Gates:
         codes = gate_codes(columns, None, snapshot.superseded_at(as_of_time), as_of_time)
         return Gates.of(codes, columns)
 
-    return snapshot.kept.latest("gates", snapshot.era(as_of_time), make)
+    columns = snapshot.columns
+    of = Same(columns.suppressed, columns.pinned, columns.unhelpful, columns.valid_from_time, columns.valid_until_time)
+    return snapshot.kept_of_texts.latest("gates", (of, snapshot.era(as_of_time)), make)

@@ -136,10 +136,6 @@ def _as_of(memory: Memory, values: tuple[Any, ...]) -> Memory:
     return memory if tuple(fields.values()) == own else replace(memory, **fields)
 
 
-def _columns(table: Table, ids: Sequence[str], kinds: tuple[str, ...], superseded: Mask) -> Columns:
-    return Columns(ids=ids, kinds=kinds, superseded=superseded, **{name: table.column(name) for name in IN_VIEW})
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """All of one namespace at one score version.
@@ -181,7 +177,12 @@ class Contents:
         near: Near | None = None,
     ) -> Contents:
         """Derives what follows from the rest."""
-        columns = _columns(table, Prefix(id_list, table.rows), kinds, table.column(SUPERSEDING) >= 0)
+        columns = Columns(
+            ids=Prefix(id_list, table.rows),
+            kinds=kinds,
+            superseded=table.column(SUPERSEDING) >= 0,
+            **{name: table.column(name) for name in IN_VIEW},
+        )
         live_count = int(np.count_nonzero(columns.live))
         # Whole numbers: exact in any order, so that a rebuilt snapshot has the same mean to the last bit.
         total = float(table.column(LENGTH).sum(where=columns.live))
@@ -206,8 +207,13 @@ class Contents:
         )
 
     def with_table(self, score_version: int, table: Table, kinds: tuple[str, ...]) -> Contents:
-        """The contents of a table whose rows hold the same texts, in the same threads, and live as these do."""
-        columns = _columns(table, self.columns.ids, kinds, self.columns.superseded)
+        """The contents of a table whose rows hold the same texts, in the same threads, and live as these do. A column
+        that was not written is the very same array."""
+        before = self.table.arrays
+        written: dict[str, Any] = {
+            name: table.column(name) for name in IN_VIEW if table.arrays[name] is not before[name]
+        }
+        columns = replace(self.columns, kinds=kinds, **written)
         return replace(self, score_version=score_version, table=table, columns=columns, kinds=kinds, kept=Kept())
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import NO_CONTEXT, Change, Context, Filter, Memory, Micros, NamespaceState, UseCounts
 from sidecar.features.frequency import most_uses
-from sidecar.features.view import NO_TIME, Columns, Kept, TermMatch, TextMatches, Words
+from sidecar.features.view import NO_TIME, Columns, Kept, Same, TermMatch, TextMatches, Words
 from sidecar.retrieval import changing, contents, filtering, vectors
 from sidecar.retrieval.contents import Contents, MemoryRows
 from sidecar.retrieval.dates import days_off
@@ -212,7 +212,9 @@ class Snapshot:
     @property
     def _turns(self) -> NDArray[np.int64]:
         """Times at which a memory becomes valid or expires, ascending."""
-        return self.kept.once("turns", self._find_turns)
+        columns = self.columns
+        of = Same(columns.valid_from_time, columns.valid_until_time)
+        return self.kept_of_texts.latest("turns", of, self._find_turns)
 
     def _find_turns(self) -> NDArray[np.int64]:
         columns = self.columns

@@ -178,7 +178,6 @@ def read_report(request: feedback_pb2.ReportUseRequest, now: Micros) -> UseRepor
         report_time=None if report_time is None else min(report_time, now),
         agent_id=request.agent_id,
         request_id=request.request_id,
-        payload_hash=payload_hash(request),
     )
 
 

@@ -56,9 +56,6 @@ def note(connection: sqlite3.Connection, change: Change) -> None:
     if change.purged:
         forget(connection, change.namespace)
         return
-    known = connection.execute("SELECT 1 FROM index_files WHERE namespace = ?", (change.namespace,)).fetchone()
-    if known is None:
-        return
     keys = [memory.key for memory in change.upserted]
     for touched in (
         change.deleted_keys,
@@ -69,8 +66,9 @@ def note(connection: sqlite3.Connection, change: Change) -> None:
     ):
         keys.extend(touched)
     connection.execute(
-        "INSERT INTO changed_memories (namespace, score_version, memory_keys) VALUES (?, ?, ?)",
-        (change.namespace, change.score_version, np.array(keys, "<i8").tobytes()),
+        "INSERT INTO changed_memories (namespace, score_version, memory_keys)"
+        " SELECT namespace, ?, ? FROM index_files WHERE namespace = ?",
+        (change.score_version, np.array(keys, "<i8").tobytes(), change.namespace),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.use_rate import PRIOR
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.ranking.pipeline import Scored, score
-from sidecar.ranking.standing import gates_at, standing, standing_of
+from sidecar.ranking.standing import Standing, gates_at, standing, standing_of
 from sidecar.retrieval.snapshot import Snapshot, empty_snapshot, snapshot_of
 from sidecar.weights import PRESETS, Weights, contributions
 from tests.features.building import NOW, views
@@ -60,6 +61,38 @@ def scored(snapshot: Snapshot, task: str, as_of: Micros) -> Scored:
     )
     weights = PRESETS["default"]
     return score(view, gates_at(snapshot, as_of), standing(snapshot, view, weights), weights, 0)
+
+
+def test_a_report_moves_the_standing_of_its_memories_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The standing of those that a report says nothing of is taken over; a rating and a pin are no other thing. A text
+    that is written makes all of it anew."""
+    made: list[int] = []
+
+    def counted(view: View, weights: Weights) -> Standing:
+        made.append(len(view.columns))
+        return standing_of(view, weights)
+
+    monkeypatch.setattr("sidecar.ranking.standing.standing_of", counted)
+    memory = Memory(id="m1", key=1, content="kiln", create_time=NOW - DAY, tokens=3)
+    memories = [replace(memory, id=f"m{key}", key=key) for key in range(1, 101)]
+    used = {key: UseCounts(1.0, 1.0, 1, 1, NOW - DAY) for key in range(1, 6)}
+    snapshot = empty_snapshot().apply(Change("n", 1, upserted=tuple(memories), uses=used, ratings={9: (1, 0)}))
+    for version, change in enumerate(
+        (
+            Change("n", 2, uses={3: UseCounts(1.0, 2.0, 1, 2, NOW - DAY), 40: UseCounts(0.0, 1.0, 0, 1)}),
+            Change("n", 3, ratings={7: (1, 0)}, importance_contents={8: 0.5}),
+            Change("n", 4, upserted=(replace(memories[9], pinned=True),)),
+        )
+    ):
+        scored(snapshot, "kiln", NOW)
+        made.clear()
+        snapshot = snapshot.apply(change)
+        moved = scored(snapshot, "kiln", NOW)
+        assert made == [2, 2, 1][version : version + 1]
+        assert np.array_equal(moved.score, scored(_afresh(snapshot), "kiln", NOW).score)
+    made.clear()
+    scored(snapshot.apply(Change("n", 5, upserted=(replace(memory, id="new", key=101),))), "kiln", NOW)
+    assert made == [101]
 
 
 _texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
