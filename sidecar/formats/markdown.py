@@ -21,10 +21,10 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _BULLET = re.compile(r"( *)(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
-_FENCE = re.compile(r" *(`{3,}|~{3,})")
-_QUOTE = re.compile(r" {0,3}> ?")
-_COMMENT = re.compile(r"<!--.*?(?:-->|$)")
+_FENCE = re.compile(r" *(`{3,}(?!.*`)|~{3,})")
+_QUOTE = re.compile(r"^ {0,3}> ?")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+_CODE_OR_COMMENT = re.compile(f"{_CODE.pattern}|<!--")
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@([^\s@`]+)")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _TOP_LEVEL_INDENT = 1
@@ -60,8 +60,8 @@ class Note:
 
 def parse(text: str) -> Note:
     """Reads a file."""
-    reader = _Reader()
     lines = _LINE_END.split(text.removeprefix("\ufeff"))
+    reader = _Reader(_comments_may_open(lines))
     for number, line in enumerate(lines[(start := _front_matter(lines)) :], start + 1):
         reader.take(number, line)
     reader.flush()
@@ -104,6 +104,7 @@ def day_of(name: str) -> datetime.date | None:
 class _Reader:
     """Reads line by line; `_lines` is the block that is open."""
 
+    comments_may_open: Sequence[tuple[bool, bool]]
     blocks: list[Block] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
     all_headings: list[tuple[int, str]] = field(default_factory=list)
@@ -123,7 +124,7 @@ class _Reader:
             if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
                 self._fence = ""
             return
-        line = self._uncommented(line)
+        line = self._uncommented(number, line)
         if fence := _FENCE.match(line):
             if self._after_blank and not (self._in_list and line.startswith("  ")):
                 self.flush()
@@ -194,13 +195,26 @@ class _Reader:
         self._headings.append(heading)
         self.all_headings.append(heading)
 
-    def _uncommented(self, line: str) -> str:
+    def _uncommented(self, number: int, line: str) -> str:
+        """The line without comments. What stands in code is none, nor is one that never ends."""
         if self._in_comment:
             _, end, line = line.partition("-->")
             if not end:
                 return ""
-        self._in_comment = "<!--" in line and "-->" not in line[line.rindex("<!--") :]
-        return _COMMENT.sub("", line)
+            self._in_comment = False
+        kept, at = "", 0
+        while found := _CODE_OR_COMMENT.search(line, at):
+            kept, begin, at = kept + line[at : found.start()], found[0], found.end()
+            if begin != "<!--":
+                kept += begin
+            elif (closed := line.find("-->", at)) >= 0:
+                at = closed + 3
+            elif self.comments_may_open[number - 1][not kept.strip()]:
+                self._in_comment = True
+                return kept
+            else:
+                kept += begin
+        return kept + line[at:]
 
     def _find_imports(self, number: int, line: str) -> None:
         for match in _IMPORT.finditer(_CODE.sub("", line)):
@@ -209,6 +223,19 @@ class _Reader:
                 last = path.rsplit("/", 1)[-1]
                 is_sure = "." in last.lstrip(".") or path.startswith(("./", "../", "~/", "/"))
                 self.imports.append(Import(number, path, is_sure))
+
+
+def _comments_may_open(lines: Sequence[str]) -> list[tuple[bool, bool]]:
+    """For each line, whether a comment that opens in the midst of it ends in a later line of its paragraph, and one
+    that opens at its beginning in any later line."""
+    found = []
+    in_paragraph = anywhere = False
+    for line in reversed(lines):
+        found.append((in_paragraph, anywhere))
+        ends = "-->" in line
+        anywhere |= ends
+        in_paragraph = ends or (in_paragraph and bool(line.strip()))
+    return found[::-1]
 
 
 def _without_title(blocks: Sequence[Block], headings: Sequence[tuple[int, str]]) -> Iterator[Block]:
