@@ -21,10 +21,12 @@ def say(*words: str) -> None:
     os.write(1, (json.dumps(words) + "\n").encode())
 
 
-def packet(packet_id: str, keys: list[int]) -> Packet:
+def packet(packet_id: str, keys: dict[str, int]) -> Packet:
     """A packet of two memories."""
     numbers = np.arange(14.0)
-    items = tuple(PacketItem(f"{key}", key, Segment.RANKED, 1.0, numbers, numbers, numbers, 1) for key in keys)
+    items = tuple(
+        PacketItem(memory_id, key, Segment.RANKED, 1.0, numbers, numbers, numbers, 1) for memory_id, key in keys.items()
+    )
     return Packet(
         packet_id=packet_id,
         namespace="n",
@@ -60,10 +62,10 @@ def work(thread: int) -> None:
         result = store.upsert("n", [(name, {"content": text, "tokens": 1}), (name + "b", {"content": "x"})], 1)
         assert not isinstance(result, Replayed)
         say("memory", name, text)
-        keys = [memory.key for _, memory in result[0]]
+        keys = {memory.id: memory.key for _, memory in result[0]}
         store.log_packet(packet(name, keys))
         say("packet", name)
-        store.report(UseReport(name, used_memory_ids=(f"{keys[0]}",)), 2)
+        store.report(UseReport(name, used_memory_ids=(name,)), 2)
         say("report", name)
         store.rate("n", name, "ann", Rating.HELPFUL, "", 3)
         say("rated", name)
