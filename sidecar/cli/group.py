@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from sidecar import __version__
-from sidecar.cli import (
-    audit,
-    backup,
-    check,
-    demo,
-    evaluation,
-    export_memories,
-    feedback,
-    import_memories,
-    importance,
-    memories,
-    models,
-    prune,
-    purge,
-    put,
-    ranking,
-    reindex,
-    report_output,
-    rescore,
-    serve,
-    settings,
-    status,
-)
 from sidecar.cli.failures import MEANINGS, ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -37,6 +16,57 @@ if TYPE_CHECKING:
 
 EXTENSIONS = "memory_ranker.commands"
 """The entry points by which other packages add commands."""
+
+
+_COMMANDS = {
+    "demo": ("demo", "demo"),
+    "serve": ("serve", "serve"),
+    "put": ("put", "put"),
+    "import": ("import_memories", "import_memories"),
+    "export": ("export_memories", "export"),
+    "rank": ("ranking", "rank"),
+    "report-use": ("feedback", "report_use"),
+    "report-output": ("report_output", "report_output"),
+    "audit": ("audit", "audit"),
+    "rescore": ("rescore", "rescore"),
+    "importance": ("importance", "importance"),
+    "promote": ("models", "promote"),
+    "rollback": ("models", "rollback"),
+    "models": ("models", "models"),
+    "prune": ("prune", "prune"),
+    "purge": ("purge", "purge"),
+    "rate": ("feedback", "rate"),
+    "why": ("ranking", "why"),
+    "packet": ("ranking", "packet"),
+    "get": ("memories", "get"),
+    "list": ("memories", "list_memories"),
+    "update": ("memories", "update"),
+    "delete": ("memories", "delete"),
+    "namespaces": ("memories", "namespaces"),
+    "eval": ("evaluation", "evaluate_command"),
+    "status": ("status", "status"),
+    "backup": ("backup", "backup"),
+    "restore": ("backup", "restore"),
+    "check": ("check", "check"),
+    "reindex": ("reindex", "reindex"),
+    "config": ("settings", "config"),
+}
+"""Name -> the module in sidecar.cli and the command in it; in the order of a first use."""
+
+
+class Commands(Mapping[str, click.Command]):
+    """Our commands. The module of one is imported when it is asked for: all of them take as long as click does."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, attribute = _COMMANDS[name]
+        found: click.Command = getattr(import_module(f"sidecar.cli.{module}"), attribute)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
 
 
 class Group(click.Group):
@@ -48,8 +78,8 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name."""
-        if cmd_name in self.commands:
-            return self.commands[cmd_name]
+        if (own := self.commands.get(cmd_name)) is not None:
+            return own
         for found in _extensions().select(name=cmd_name):
             return _load(found)
         return None
@@ -102,7 +132,11 @@ def _broken(found: EntryPoint, words: str) -> click.Command:
     )
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Group,
+    commands=cast("Any", Commands()),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Tells an agent which of its memories are worth the tokens.
@@ -110,39 +144,3 @@ def cli() -> None:
     Start with `memory-ranker demo`. Then: `serve` runs the server, `put` stores memories, `rank` ranks them for a
     task, `report-use` says which were used. Every command has examples in its own --help.
     """
-
-
-for command in (
-    demo.demo,
-    serve.serve,
-    put.put,
-    import_memories.import_memories,
-    export_memories.export,
-    ranking.rank,
-    feedback.report_use,
-    report_output.report_output,
-    audit.audit,
-    rescore.rescore,
-    importance.importance,
-    models.promote,
-    models.rollback,
-    models.models,
-    prune.prune,
-    purge.purge,
-    feedback.rate,
-    ranking.why,
-    ranking.packet,
-    memories.get,
-    memories.list_memories,
-    memories.update,
-    memories.delete,
-    memories.namespaces,
-    evaluation.evaluate_command,
-    status.status,
-    backup.backup,
-    backup.restore,
-    check.check,
-    reindex.reindex,
-    settings.config,
-):
-    cli.add_command(command)
