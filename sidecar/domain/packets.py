@@ -280,6 +280,8 @@ class Packet:
     shadow: ShadowScores | None = None
     other_ways: OtherWays | None = None
     """None in a log from before they were kept."""
+    newest_memory_key: int | None = None
+    """Of the last memory that the namespace had been given; None as above, and in one from another store."""
 
     @property
     def tokens_used(self) -> int:

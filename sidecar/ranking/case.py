@@ -6,7 +6,7 @@ Packing is done by the same functions that serve, so what is found here is what 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,13 +36,39 @@ def change(path: str, old: Any, new: Any, words: str) -> Change:
     return Change(path, json.dumps(old), json.dumps(new), words[0].upper() + words[1:])
 
 
+def settled(old: int, good: int, admits: Callable[[int], bool]) -> int:
+    """A number above `old` and up to `good` that admits, where neither one less nor half of the way from `old` does.
+    `good` does, `old` does not.
+
+    More is not always better, for a better memory may come in and take the room: so what was found is halved again
+    until the half does not admit. The way gets shorter by half each time, so the tries are no more than the square of
+    the digits of its length in base 2.
+    """
+    while True:
+        bad = good - 1
+        if bad > old and admits(bad):
+            bad, good = old, bad
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if admits(middle) else (good, middle)
+        half = (old + good) // 2
+        if half == old or not admits(half):
+            return good
+        good = half
+
+
 @dataclass(frozen=True, slots=True)
 class Again:
     """The same request with one thing changed that may move scores: `at` another time; or once some fields of the
-    missed memory are `written`, by the names of domain.Memory, and all importances that follow from them stand."""
+    missed memory are `written`, by the names of domain.Memory, and all importances that follow from them stand.
+
+    `use_times` are those at which uses were reported; `undated` are ids of the caller's own memories that are taken to
+    be learned at whatever time is ranked for."""
 
     at: Callable[[Micros], Occasion]
     written: Callable[[Mapping[str, Any]], Occasion]
+    use_times: Callable[[], Sequence[Micros]] = tuple
+    undated: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -101,15 +127,12 @@ class Case:
         """True if the memory is in that packet."""
         return self.row in self.pack(limits or self.limits, scored, is_written).rows
 
-    def admits_at(self, time: Micros) -> bool:
-        """True if the memory is in the packet that the request gets for another time, for which all are scored."""
-        return self._is_in(self.again.at(time))
-
     def admits_once_written(self, **fields: Any) -> bool:
         """True if the memory is in the packet that the request gets once these fields of it are written."""
-        return self._is_in(self.again.written(fields))
+        return self.holds(self.again.written(fields))
 
-    def _is_in(self, other: Occasion) -> bool:
+    def holds(self, other: Occasion) -> bool:
+        """True if the memory is in the packet of another occasion."""
         row = other.snapshot.row_of_id.get(self.memory.id)
         self.check()
         served = _narrowed(other.scored, other.candidates)
@@ -140,9 +163,8 @@ class Case:
 
     def _behind(self, columns: Columns, allowed: NDArray[np.bool_] | None) -> Scored:
         occasion, as_of = self.occasion, self.occasion.as_of_time
-        known_until = occasion.request.as_of_time
-        superseded = occasion.snapshot.superseded_at(as_of, known_until)
-        codes = gate_codes(columns, allowed, superseded, as_of, known_until)
+        superseded = occasion.snapshot.superseded_at(as_of, occasion.known)
+        codes = gate_codes(columns, allowed, superseded, as_of, occasion.known)
         return replace(occasion.scored, columns=columns, gates=Gates.of(codes, columns))
 
     def with_column(self, name: str, value: Any) -> Columns:

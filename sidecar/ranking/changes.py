@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sidecar.domain import MOST_IN_FILTER, LeftOutReason
 from sidecar.ranking import gate_changes as gate
-from sidecar.ranking.case import Case, Change, change
+from sidecar.ranking.case import Case, Change, change, settled
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
 from sidecar.ranking.packing import Fill
 from sidecar.ranking.pipeline import Packed
@@ -115,27 +115,6 @@ def _raise_budget(case: Case) -> Iterator[Change]:
         yield change("token_budget", limits.token_budget, None, "send no token_budget.")
 
 
-def settled(old: int, good: int, admits: Callable[[int], bool]) -> int:
-    """A number above `old` and up to `good` that admits, where neither one less nor half of the way from `old` does.
-    `good` does, `old` does not.
-
-    More is not always better, for a better memory may come in and take the room: so what was found is halved again
-    until the half does not admit. The way gets shorter by half each time, so the tries are no more than the square of
-    the digits of its length in base 2.
-    """
-    while True:
-        bad = good - 1
-        if bad > old and admits(bad):
-            bad, good = old, bad
-        while good - bad > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if admits(middle) else (good, middle)
-        half = (old + good) // 2
-        if half == old or not admits(half):
-            return good
-        good = half
-
-
 def _lower_budget(case: Case) -> Iterator[Change]:
     """With less, a larger and better memory may not fit and make room. What a segment holds stays the same down to the
     tokens that it is charged, so the next budget to try is the largest that gives it less."""
@@ -224,14 +203,16 @@ _FIRST: dict[LeftOutReason, list[Search]] = {
     LeftOutReason.NOT_YET_VALID: [gate.validity, gate.as_of_time],
     LeftOutReason.SUPERSEDED: [gate.superseded, gate.as_of_time],
     LeftOutReason.NOT_A_CANDIDATE: [_pin],
-    LeftOutReason.BELOW_MIN_SCORE: [_min_score, _pin],
+    LeftOutReason.BELOW_MIN_SCORE: [_min_score, _pin, gate.as_of_time],
     LeftOutReason.NEAR_DUPLICATE: [_exclude],
     LeftOutReason.OVERSIZED: [_raise_budget, _token_count],
     LeftOutReason.BUDGET: [_raise_budget, _token_count],
     LeftOutReason.OUTRANKED: [_max_items],
 }
 _ALONE = {*GATES, LeftOutReason.BELOW_MIN_SCORE} - {LeftOutReason.NOT_A_CANDIDATE}
-_FILLING: list[Search] = [_pin, _raise_budget, _token_count, _max_items, _reserved_slots, _exclude, _lower_budget]
+_FILLING: list[Search] = [
+    *(_pin, _raise_budget, _token_count, _max_items, _reserved_slots, _exclude, _lower_budget, gate.as_of_time)
+]
 _NAMES: dict[Search, str] = {
     gate.filter_parts: "filter",
     gate.suppression: "memory.suppressed",

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
-
-from sidecar.domain import MOST_IN_FILTER, NO_FILTER, Filter, Micros
-from sidecar.features import NO_TIME
+from sidecar.domain import MOST_IN_FILTER, NO_FILTER, Filter
 from sidecar.ranking.case import Case, Change, change
+from sidecar.ranking.other_times import admitting_time
 
 
 def suppression(case: Case) -> Iterator[Change]:
@@ -49,34 +47,10 @@ def superseded(case: Case) -> Iterator[Change]:
 
 
 def as_of_time(case: Case) -> Iterator[Change]:
-    """The last time before, and the first after, at which the memory is known and valid, and nothing that replaces it
-    is; the nearer first. Between these and the time that was ranked for a gate stops it."""
-    now = case.occasion.as_of_time
-    for time in sorted(_times(case), key=lambda time: abs(time - now)):
-        if time != now and case.admits_at(time):
-            yield change("as_of_time", now, time, "rank for a time at which it counts.")
-
-
-def _times(case: Case) -> Iterator[Micros]:
-    columns, row, now = case.columns, case.row, case.occasion.as_of_time
-    starts = np.maximum(columns.create_time, columns.valid_from_time)
-    ends = np.where(columns.valid_until_time == NO_TIME, np.iinfo(np.int64).max, columns.valid_until_time)
-    rows = [other for other in case.occasion.snapshot.replacements(row) if columns.live[other]]
-    others_start, others_end = starts[rows], ends[rows]
-    time = min(now, int(ends[row]) - 1)
-    while time >= starts[row]:
-        hiding = (others_start <= time) & (time < others_end)
-        if not hiding.any():
-            yield time
-            break
-        time = int(others_start[hiding].min()) - 1
-    time = max(now, int(starts[row]))
-    while time < ends[row]:
-        hiding = (others_start <= time) & (time < others_end)
-        if not hiding.any():
-            yield time
-            break
-        time = int(others_end[hiding].max())
+    """Another time to rank for; or now as a time, where none was named: then what is learned later takes no part."""
+    time = admitting_time(case)
+    if time is not None:
+        yield change("as_of_time", case.occasion.request.as_of_time, time, "rank for a time at which it counts.")
 
 
 def filter_parts(case: Case) -> Iterator[Change]:

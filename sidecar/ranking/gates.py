@@ -35,18 +35,17 @@ def gate_codes(
     allowed: NDArray[np.bool_] | None,
     superseded: NDArray[np.bool_],
     as_of: Micros,
-    known_until: Micros | None = None,
+    known: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int8]:
     """The first gate that stops each row, shape (n,): PASSED, or an index into GATES from 1; -1 for tombstones.
 
-    `allowed` is the request's filter (None lets all pass); `superseded` is resolved at `as_of`. What was learned after
-    `known_until` is not yet valid; None where ranking is for now: a time ahead of now is that of a clock that stepped
-    back.
+    `allowed` is the request's filter (None lets all pass); `superseded` is resolved at `as_of`. What was not yet
+    `known` is not yet valid; None where all was.
     """
     codes = np.zeros(len(columns), dtype=np.int8)
     not_yet = columns.valid_from_time > as_of
-    if known_until is not None:
-        not_yet |= columns.create_time > known_until
+    if known is not None:
+        not_yet |= ~known
     stops = (
         ~allowed if allowed is not None else None,
         columns.suppressed,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import DegradationReason, Micros, OtherWays, RankRequest
+from sidecar.domain import DegradationReason, Memory, Micros, OtherWays, Packet, RankRequest
 from sidecar.errors import ModelRefusedError
 from sidecar.features import FEATURE_NAMES, OTHERS_KNOWN, View, other_ways_at
 from sidecar.ranking.candidates import Task, candidates_of, part_with, standing_amounts
@@ -53,6 +53,8 @@ class Occasion:
     shadow: tuple[Weights, Scored] | None
     """What a shadow model makes of the same."""
     as_of_time: Micros
+    known: NDArray[np.bool_] | None
+    """The rows of the snapshot that had been learned by then, None for all."""
     degradations: tuple[tuple[DegradationReason, str], ...]
 
     @property
@@ -122,14 +124,16 @@ class Occasions:
         packet_id: str = "",
         watch: Stopwatch | None = None,
         explaining: bool = False,
-        is_now: bool = False,
+        packet: Packet | None = None,
         namespace: Snapshot | None = None,
     ) -> Occasion:
         """Finds and scores the candidates of a request; draws and logs nothing. A request without session is a session
         of its own, named by its `packet_id`. For `explaining`, all memories are scored, whatever the size;
-        `is_now` says that its as_of_time was now when it was asked for; `namespace` is how its namespace might stand,
-        None for as it does."""
-        as_of = self._clock() if request.as_of_time is None else request.as_of_time
+        where the request names no time, that of `packet` is now, if one is given; `namespace` is how its namespace
+        might stand, or what a caller's own list came to, None for as it does."""
+        as_of = request.as_of_time
+        if as_of is None:
+            as_of = self._clock() if packet is None else packet.as_of_time
         degradations: list[tuple[DegradationReason, str]] = []
         task = request.task if says_something(request.task) else ""
         if is_too_long(task):
@@ -142,7 +146,11 @@ class Occasions:
                 )
             )
         watch = watch or Stopwatch()
-        snapshot = self._snapshot(request, as_of, namespace)
+        has_moved_on = packet is not None and self._has_moved_on(packet)
+        then = self._clock() if packet is None or has_moved_on else packet.create_time
+        is_past = as_of < then and (request.as_of_time is not None or has_moved_on)
+        snapshot = self._snapshot(request, as_of if is_past else None, namespace)
+        learned = _known(request, snapshot, packet, has_moved_on)
         check()
         vector = self._task_vector(request, task, snapshot)
         if vector is None and task:
@@ -158,9 +166,9 @@ class Occasions:
         # After the snapshot: what is scored by weights of before a swap must not bear the score version of after it.
         weights, shadow = self._weights_for(request, packet_id, degradations)
         text = snapshot.match_text(task, request.context, vector.trust if vector else 1.0)
-        gates = _gates(request, snapshot, as_of)
+        gates = _gates(request, snapshot, as_of, learned)
         numbers = vector and vector.numbers
-        choose = partial(self._candidates, request, snapshot, Task(text, numbers, weights), is_now)
+        choose = partial(self._candidates, request, snapshot, Task(text, numbers, weights))
         candidates = choose(gates)
         ranked: Snapshot | Part = snapshot
         if candidates is not None and not explaining:
@@ -184,17 +192,38 @@ class Occasions:
         check()
         watch.lap(SCORE)
         return Occasion(
-            request, snapshot, ranked, candidates, choose, view, scored, weights, beside, as_of, tuple(degradations)
+            request=request,
+            snapshot=snapshot,
+            ranked=ranked,
+            candidates=candidates,
+            choose=choose,
+            view=view,
+            scored=scored,
+            weights=weights,
+            shadow=beside,
+            as_of_time=as_of,
+            known=learned,
+            degradations=tuple(degradations),
         )
 
+    def embedded(self, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        """A caller's own memories, with vectors."""
+        found = list(memories)
+        missing = [i for i, memory in enumerate(found) if memory.embedding is None]
+        if self._embedder.dimension and missing:
+            vectors = self._embedder.embed([found[i].content for i in missing])
+            for i, vector in zip(missing, vectors, strict=True):
+                found[i] = replace(found[i], embedding=vector)
+        return tuple(found)
+
     def _candidates(
-        self, request: RankRequest, snapshot: Snapshot, task: Task, is_now: bool, gates: Gates
+        self, request: RankRequest, snapshot: Snapshot, task: Task, gates: Gates
     ) -> NDArray[np.int32] | None:
         """The rows to be scored, None for all: in a small namespace, for a time in the past and for weights that came
         with the request, and until what chooses is ready."""
         if not self._exact_up_to or snapshot.live_count <= self._exact_up_to or request.candidates is not None:
             return None
-        if request.explicit_weights is not None or (request.as_of_time is not None and not is_now):
+        if request.explicit_weights is not None or request.as_of_time is not None:
             return None
         passed = len(gates.pinned) + len(gates.others)
         allowed = np.flatnonzero(gates.codes == PASSED).astype(np.int32)
@@ -230,20 +259,17 @@ class Occasions:
         session = f"s:{request.session_id}" if request.session_id else packet_id and f"p:{packet_id}"
         return self._weights.serving(request.namespace, session, self._salt)
 
-    def _snapshot(self, request: RankRequest, as_of: Micros, namespace: Snapshot | None) -> Snapshot:
+    def _has_moved_on(self, packet: Packet) -> bool:
+        return self._namespaces.get(packet.namespace).score_version != packet.score_version
+
+    def _snapshot(self, request: RankRequest, past: Micros | None, namespace: Snapshot | None) -> Snapshot:
         if request.candidates is not None:
-            missing = [i for i, memory in enumerate(request.candidates) if memory.embedding is None]
-            vectors = self._embedder.embed([request.candidates[i].content for i in missing])
-            candidates = list(request.candidates)
-            if self._embedder.dimension:
-                for i, vector in zip(missing, vectors, strict=True):
-                    candidates[i] = replace(candidates[i], embedding=vector)
-            return snapshot_of(candidates)
+            return snapshot_of(self.embedded(request.candidates)) if namespace is None else namespace
         snapshot = self._namespaces.get(request.namespace) if namespace is None else namespace
-        if request.as_of_time is not None and as_of < self._clock():
-            # Ranking for a past time must not know of uses that were reported later.
-            return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, as_of))
-        return snapshot
+        if past is None:
+            return snapshot
+        # Ranking for a past time must not know of uses that were reported later.
+        return snapshot.with_uses(self._store.use_counts_as_of(request.namespace, past))
 
     def _task_vector(self, request: RankRequest, task: str, snapshot: Snapshot) -> TaskVector | None:
         if request.task_embedding is not None:
@@ -253,12 +279,28 @@ class Occasions:
         return snapshot.task_vector(task, self._embedder)
 
 
-def _gates(request: RankRequest, snapshot: Snapshot, as_of: Micros) -> Gates:
-    if request.filter.is_empty and request.as_of_time is None:
+def _known(
+    request: RankRequest, snapshot: Snapshot, packet: Packet | None, has_moved_on: bool
+) -> NDArray[np.bool_] | None:
+    """The rows that had been learned by the time that is ranked for, None for all. For now all have been: a create_time
+    ahead of it is that of a clock that stepped back, or the caller's. What came after a `packet` had not been."""
+    columns, known = snapshot.columns, np.ones(len(snapshot), bool)
+    time = request.as_of_time
+    if packet is not None and packet.newest_memory_key is not None:
+        known &= columns.key <= packet.newest_memory_key
+    elif packet is not None and has_moved_on:
+        time = packet.as_of_time
+    if time is not None:
+        known &= columns.create_time <= time
+    return None if known.all() else known
+
+
+def _gates(request: RankRequest, snapshot: Snapshot, as_of: Micros, known: NDArray[np.bool_] | None) -> Gates:
+    if request.filter.is_empty and known is None:
         return gates_at(snapshot, as_of)
     columns = snapshot.columns
     allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
-    codes = gate_codes(columns, allowed, snapshot.superseded_at(as_of, request.as_of_time), as_of, request.as_of_time)
+    codes = gate_codes(columns, allowed, snapshot.superseded_at(as_of, known), as_of, known)
     return Gates.of(codes, columns)
 
 

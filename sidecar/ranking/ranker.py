@@ -224,6 +224,7 @@ class Ranker:
         if packet_id and occasion.shadow is not None:
             drawn = set(drawn_from.drawn)
             shadow = shadow_scores(*occasion.shadow, rows, [row for row in drawn_from.rows if row not in drawn])
+        snapshot = occasion.snapshot
         packet = Packet(
             packet_id=packet_id,
             namespace=request.namespace,
@@ -232,10 +233,10 @@ class Ranker:
             model_version=occasion.weights.version,
             feature_schema_hash=SCHEMA_HASH,
             exploration_policy=self._policy,
-            score_version=occasion.snapshot.score_version,
+            score_version=snapshot.score_version,
             as_of_time=occasion.as_of_time,
             create_time=self._clock(),
-            valid_until_time=occasion.snapshot.next_expiry(occasion.as_of_time),
+            valid_until_time=snapshot.next_expiry(occasion.as_of_time),
             left_out=left_out_counts(scored, packed, drawn_from.drawn),
             degradations=occasion.degradations,
             empty_reason=None if rows else empty_reason(scored, packed),
@@ -252,8 +253,8 @@ class Ranker:
             payload=request.payload,
             shadow=shadow,
             other_ways=others,
+            newest_memory_key=snapshot.newest_key,
         )
-        snapshot = occasion.snapshot
         return RankAnswer(packet, Served(occasion.ranked, rows), occasion.weights, kept=snapshot.kept)
 
 

@@ -64,6 +64,11 @@ class Snapshot:
         return self.kept.once("most uses", lambda: most_uses(self.columns))
 
     @property
+    def newest_key(self) -> int:
+        """Key of the last memory that it was given; 0 for none."""
+        return self.kept.once("newest key", lambda: int(self.columns.key.max(initial=0)))
+
+    @property
     def columns(self) -> Columns:
         """The memories as arrays. `superseded` asks only whether a living memory replaces one: see superseded_at."""
         return self.contents.columns
@@ -167,15 +172,11 @@ class Snapshot:
         """What tells whether the text of a row is a near-duplicate of another's."""
         return FINGERPRINTS.of(self.memories.content(row))
 
-    def superseded_at(
-        self,
-        as_of_time: Micros,
-        known_until: Micros | None = None,
-    ) -> Mask:
+    def superseded_at(self, as_of_time: Micros, known: Mask | None = None) -> Mask:
         """True for rows that another memory replaces, directly or through a chain, and that is itself valid at
         `as_of_time`. Shape (n,).
 
-        A replacement that has expired or is not yet valid, or was learned after `known_until`, hides nothing; a
+        A replacement that has expired or is not yet valid, or is not `known` (None: all are), hides nothing; a
         suppressed one does, for what it replaced is out of date all the same. Of a cycle, the member learned last (then
         of the greatest id) survives; while that one is not valid, the last valid one before it does.
         """
@@ -184,8 +185,8 @@ class Snapshot:
             return np.zeros(len(self), dtype=bool)
         from_time, until_time = columns.valid_from_time, columns.valid_until_time
         valid = columns.live & (from_time <= as_of_time) & ((until_time == NO_TIME) | (until_time > as_of_time))
-        if known_until is not None:
-            valid &= columns.create_time <= known_until
+        if known is not None:
+            valid &= known
         return hidden(self.contents.table.column(contents.SUPERSEDING), valid)
 
     def replacement(self, row: int) -> int:

@@ -111,7 +111,9 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
     if request.task_embedding:
         vector = read_vector(bad, "task_embedding", request.task_embedding, dimension)
     as_of = read_time(bad, "as_of_time", request.as_of_time) if request.HasField("as_of_time") else None
-    candidates = _candidates(bad, request.candidates, dimension, now) if request.candidates else None
+    candidates = None
+    if request.candidates:
+        candidates = _candidates(bad, request.candidates, dimension, now if as_of is None else as_of)
     bad.raise_if_any()
     payload, payload_hash = _payload(request)
     return RankRequest(
@@ -232,7 +234,8 @@ def _candidates(
     bad: Violations, messages: Sequence[types_pb2.Memory], dimension: int, now: Micros
 ) -> tuple[Memory, ...]:
     """A caller's own list. Keys are negative, so that none is ever taken for a stored memory's, and go by the id, so
-    that a session's next packet knows what stood in a reserved slot, wherever it stands in the list."""
+    that a session's next packet knows what stood in a reserved slot, wherever it stands in the list. What has no
+    create_time is learned `now`: at the time that is ranked for."""
     candidates: list[Memory] = []
     places: dict[str, int] = {}
     check_count(bad, "candidates", len(messages), 0, MAX_CANDIDATES)

@@ -210,20 +210,22 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
                 check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
                 bad.raise_if_any()
                 packet = self._store.get_packet(namespace, request.packet_id).packet
-                asked, is_now = self._asked_for(packet)
+                asked = self._asked_for(packet)
             case "request":
                 of = request.request.namespace
                 if of not in ("", namespace):
                     bad.add("request.namespace", f"is {shown(of)}; must be that of the memory, {shown(namespace)}")
                 bad.raise_if_any()
                 request.request.namespace = namespace
-                asked, is_now = read_rank(request.request, self._dimension, self._clock()), False
+                asked = read_rank(request.request, self._dimension, self._clock())
             case _:
                 bad.add("occasion", "is unset; set packet_id or request")
                 bad.raise_if_any()
                 raise AssertionError
+        if asked.candidates is not None:
+            asked = replace(asked, candidates=self._ranker.occasions.embedded(asked.candidates))
         prepare = partial(self._ranker.occasions.prepare, check=check, explaining=True)
-        occasion = prepare(asked, is_now=is_now)
+        occasion = prepare(asked, packet=packet)
 
         def written(fields: Mapping[str, Any]) -> Occasion:
             if asked.candidates is not None:
@@ -234,9 +236,23 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             else:
                 scores = occasion.counts_importance
                 stands = self._foresight.written(namespace, memory_id, fields, check, scores=scores)
-            return prepare(asked, is_now=is_now, namespace=stands)
+            return prepare(asked, packet=packet, namespace=stands)
 
-        again = Again(lambda time: prepare(replace(asked, as_of_time=time)), written)
+        undated = frozenset(each.id for each in request.request.candidates if not each.HasField("create_time"))
+
+        def at(time: Micros) -> Occasion:
+            then = replace(asked, as_of_time=time)
+            if asked.candidates is None:
+                return prepare(then)
+            if not undated:
+                return prepare(then, namespace=occasion.snapshot)
+            own = (replace(each, create_time=time) if each.id in undated else each for each in asked.candidates)
+            return prepare(replace(then, candidates=tuple(own)))
+
+        def use_times() -> list[Micros]:
+            return self._store.use_times(namespace) if asked.candidates is None else []
+
+        again = Again(at, written, use_times, undated)
         return write_miss(explain_miss(occasion, memory_id, packet, check, again, self._clock()))
 
     def _fitting(self, response: Response) -> Response:
@@ -249,8 +265,8 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
             )
         return response
 
-    def _asked_for(self, packet: Packet) -> tuple[RankRequest, bool]:
-        """The request behind a packet, with the weights and the time that it was ranked with; and if that was now."""
+    def _asked_for(self, packet: Packet) -> RankRequest:
+        """The request behind a packet, with the weights that it was ranked with."""
         kept = ranker_pb2.RankRequest.FromString(packet.payload)
         if kept.candidates:
             bad = Violations()
@@ -259,4 +275,4 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         asked = read_rank(kept, self._dimension, self._clock())
         if asked.explicit_weights is None:
             asked = replace(asked, weights=packet.model_version)
-        return replace(asked, as_of_time=packet.as_of_time), asked.as_of_time is None
+        return asked

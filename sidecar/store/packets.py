@@ -71,11 +71,12 @@ _COLUMNS = (
     "shadow_contributions",
     "other_way_names",
     "other_ways",
+    "newest_memory_key",
 )
 _AS_THEY_ARE = (
     *("packet_id", "namespace", "session_id", "agent_id", "surface", "request_id", "model_version"),
     *("feature_schema_hash", "exploration_policy", "score_version", "as_of_time", "create_time", "valid_until_time"),
-    *("reserve_pool_size", "reserved_slots", "token_budget", "ranked_budget", "slot_budget"),
+    *("reserve_pool_size", "reserved_slots", "token_budget", "ranked_budget", "slot_budget", "newest_memory_key"),
 )
 _INSERT_PACKET = f"INSERT INTO packets ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _EXPOSURE = (
@@ -137,6 +138,7 @@ def to_rows(packet: Packet) -> PacketRows:
         _pack(undrawn.raw),
         *_shadow_columns(packet.shadow),
         *_other_way_columns(packet.other_ways),
+        packet.newest_memory_key,
     )
     exposures = zip(
         range(1, len(items) + 1),

@@ -395,6 +395,10 @@ _OTHER_WAYS: Migration = (
     "ALTER TABLE packets ADD COLUMN other_ways BLOB NOT NULL DEFAULT x''",
 )
 
+# The last memory that a namespace had been given when a packet was ranked: what came later was not known to it,
+# whatever times it bears. Unknown of packets from before, and of those from another store.
+_NEWEST: Migration = ("ALTER TABLE packets ADD COLUMN newest_memory_key INTEGER",)
+
 MIGRATIONS: Sequence[Migration] = (
     (*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),
     _KINDS,
@@ -404,6 +408,7 @@ MIGRATIONS: Sequence[Migration] = (
     IMPORTANCE_PARTS,
     IMPORTANCE_LINKS,
     _OTHER_WAYS,
+    _NEWEST,
 )
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 

@@ -65,12 +65,23 @@ def recount(
     return _move(connection, packet, moved)
 
 
+_IN_SUMS = "r.channel IN ('explicit', 'inferred')"
+
+
+def times(connection: sqlite3.Connection, namespace: str) -> list[Micros]:
+    """When the reports arrived that counts_as_of counts, ascending, each time once."""
+    found = connection.execute(
+        f"SELECT DISTINCT r.receive_time FROM reports r WHERE r.namespace = ? AND {_IN_SUMS} ORDER BY 1", (namespace,)
+    )
+    return [time for (time,) in found]
+
+
 def counts_as_of(connection: sqlite3.Connection, namespace: str, time: Micros) -> dict[int, UseCounts]:
     """The counts of a namespace's living memories from the reports that had arrived by `time`, by key.
 
     Reads the log alone, and so proves the sums that are kept beside it.
     """
-    of_reports = "r.namespace = ? AND r.receive_time <= ? AND r.channel IN ('explicit', 'inferred')"
+    of_reports = f"r.namespace = ? AND r.receive_time <= ? AND {_IN_SUMS}"
     reports = _build(
         connection.execute(f"SELECT {_REPORT} FROM reports r WHERE {of_reports}", (namespace, time)).fetchall(),
         connection.execute(

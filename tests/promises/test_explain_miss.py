@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -175,6 +175,11 @@ class Story:
         return admitted
 
 
+def micros_of(time: datetime.datetime) -> int:
+    """Microseconds since 1970."""
+    return (time - EPOCH) // TICK
+
+
 def time_of(micros: int) -> datetime.datetime:
     """A time from the microseconds since 1970."""
     return EPOCH + micros * TICK
@@ -202,7 +207,7 @@ def smaller_steps(field: str, old: Any, new: Any) -> list[Any]:
         return []
     if isinstance(new, int):
         toward = 1 if new > old else -1
-        return [value for value in {new - toward, (old + new) // 2} if value not in (old, new)]
+        return [value for value in {new - toward, (old + new) // 2} if value not in (old, new) and old != new]
     return [value for value in [(old + new) / 2] if value not in (old, new)]
 
 
@@ -221,7 +226,7 @@ def untold(story: Story, memory_id: str, reason: str, asked: Callable[..., Asked
         yield of_gate[reason]
         if reason in ("EXPIRED", "NOT_YET_VALID", "SUPERSEDED"):
             for time in _nearest_times(story, memory_id, asked):
-                yield "as_of_time", (time - EPOCH) // TICK
+                yield "as_of_time", micros_of(time)
         return
     yield "memory.pinned", True
     if request.HasField("min_score"):
@@ -318,16 +323,26 @@ def test_the_reason_is_right_and_what_is_told_to_help_does(
         assert why.message
         assert again.SerializeToString(deterministic=True) == why.SerializeToString(deterministic=True)
         _check_standing(why, packet, each, reason in GATES)
-        if not why.HasField("smallest_change"):
-            assert "No single change that was tried" in why.message
-            for field, value in untold(story, name, reason, functools.partial(replace, model)):
-                assert not story.admits_with(name, field, value), (field, value)
-            continue
-        change = why.smallest_change
-        old, new = json.loads(change.from_json), json.loads(change.to_json)
-        assert story.admits_with(name, change.field, new), change
-        for value in smaller_steps(change.field, old, new):
-            assert not story.admits_with(name, change.field, value), (change, value)
+        check_told(story, name, why, untold(story, name, reason, functools.partial(replace, model)))
+
+
+def check_told(
+    story: Story, memory_id: str, why: ranker_pb2.ExplainMissResponse, untold: Iterable[tuple[str, Any]]
+) -> None:
+    """The change that is told admits, and no smaller step does; where none is told, none of what is `untold` does."""
+    if not why.HasField("smallest_change"):
+        assert "No single change that was tried" in why.message
+        for field, value in untold:
+            assert not story.admits_with(memory_id, field, value), (memory_id, field, value)
+        return
+    change = why.smallest_change
+    old, new = json.loads(change.from_json), json.loads(change.to_json)
+    assert story.admits_with(memory_id, change.field, new), (memory_id, change)
+    if change.field == "as_of_time":
+        assert (old is None) != story.request.HasField("as_of_time")
+        old = micros_of(NOW_TIME) if old is None else old
+    for value in smaller_steps(change.field, old, new):
+        assert not story.admits_with(memory_id, change.field, value), (memory_id, change, value)
 
 
 def passes_all(memory: dict[str, Any], wanted: dict[str, Any]) -> bool:

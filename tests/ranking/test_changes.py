@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.ranking.changes import settled
+from sidecar.ranking.case import settled
 
 
 @given(old=st.integers(0, 50), admitting=st.sets(st.integers(1, 400), min_size=1), far=st.booleans())
