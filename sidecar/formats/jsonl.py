@@ -11,7 +11,7 @@ from sidecar.formats.mapping import Path, memory_fields
 
 VERSION = 1
 EXPORT = "export"
-LOG_TYPES = ("store_priors", "memory_state", "rating", "packet", "report")
+LOG_TYPES = ("store_priors", "pruned_session", "memory_state", "rating", "pruned_use", "packet", "report")
 """Values of `type` that mark a row of the log; a memory has no such field."""
 
 

@@ -26,6 +26,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63)
 
 
+def written_time(micros: Micros) -> str:
+    """As `JsonFields.time` reads it."""
+    return (EPOCH + micros * MICROSECOND).isoformat().replace("+00:00", "Z")
+
+
 class JsonFields:
     """A JSON object whose values are asked for by name and kind. ValueError names the one that is wrong."""
 

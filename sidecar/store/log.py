@@ -15,7 +15,6 @@ from typing import TypeAlias, TypeVar
 from sidecar.domain import (
     Change,
     ImportancePart,
-    Memory,
     Micros,
     Packet,
     PacketItem,
@@ -25,9 +24,10 @@ from sidecar.domain import (
     UseCounts,
     UsePriors,
 )
-from sidecar.store import importance, memories, meta, packets, reports, tally
+from sidecar.store import importance, memories, meta, packets, pruned, reports, tally
 from sidecar.store.jobs import Done
 from sidecar.store.merge import Report
+from sidecar.store.pruned import PrunedSession, PrunedUse
 from sidecar.store.reported import ReportedPacket, packet_of
 
 STORED = 1
@@ -87,7 +87,7 @@ class LoggedReport:
     """Whether it came after the window as it was when it came."""
 
 
-LogRow: TypeAlias = StorePriors | MemoryState | LoggedRating | Packet | LoggedReport
+LogRow: TypeAlias = StorePriors | PrunedSession | MemoryState | LoggedRating | PrunedUse | Packet | LoggedReport
 
 
 @dataclass(slots=True)
@@ -118,6 +118,19 @@ def memory_states(connection: sqlite3.Connection, namespace: str, after: int) ->
         rows.append(MemoryState(memory_id, update_time, content, use, importance.read(connection, key)))
         rows.extend(_ratings(connection, key, memory_id))
     return rows, found[-1][0] if len(found) == STATES_AT_ONCE else None
+
+
+def packet_count(connection: sqlite3.Connection, namespace: str, last: int) -> int:
+    """How many of a namespace's packets have keys up to `last`."""
+    found = connection.execute(
+        "SELECT COUNT(*) FROM packets WHERE namespace = ? AND packet_key <= ?", (namespace, last)
+    )
+    return int(found.fetchone()[0])
+
+
+def last_packet(connection: sqlite3.Connection) -> int:
+    """The highest key of a packet, 0 before the first."""
+    return int(connection.execute("SELECT COALESCE(MAX(packet_key), 0) FROM packets").fetchone()[0])
 
 
 def is_within(row: LogRow, from_time: Micros | None, until_time: Micros | None) -> bool:
@@ -153,6 +166,7 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
     states: dict[int, str] = {}
     rated: dict[int, tuple[int, int]] = {}
     reported: dict[str, ReportedPacket] = {}
+    uses: dict[int, UseCounts] = {}
     priors: Mapping[str, tuple[float, float]] | None = None
     for number, row in rows:
         try:
@@ -165,6 +179,10 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
                     is_new = _take_rating(connection, namespace, row, rated)
                 case MemoryState():
                     is_new = _take_state(connection, namespace, row, states)
+                case PrunedSession():
+                    is_new = pruned.take_session(connection, namespace, row)
+                case PrunedUse():
+                    is_new = _take_pruned_use(connection, namespace, row, uses)
                 case StorePriors():
                     is_new = _take_priors(connection, row)
                     priors = row.use_priors if is_new else priors
@@ -173,7 +191,6 @@ def take(connection: sqlite3.Connection, namespace: str, rows: Sequence[tuple[in
         else:
             outcome.imported += is_new
             outcome.known += not is_new
-    uses: dict[int, UseCounts] = {}
     for packet in reported.values():
         uses |= tally.recount(connection, packet)
     upserted = tuple(memories.get(connection, namespace, memory_id) for memory_id in states.values())
@@ -241,10 +258,8 @@ def _take_packet(connection: sqlite3.Connection, namespace: str, packet: Packet)
     def keyed(item: Item) -> Item:
         if item.memory_key != STORED:
             return item
-        row = connection.execute(
-            "SELECT memory_key FROM memories WHERE namespace = ? AND memory_id = ?", (namespace, item.memory_id)
-        ).fetchone()
-        return replace(item, memory_key=GONE if row is None else row[0])
+        key = _find_key(connection, namespace, item.memory_id)
+        return replace(item, memory_key=GONE if key is None else key)
 
     filled = replace(
         packet,
@@ -283,35 +298,45 @@ def _take_report(
 def _take_rating(
     connection: sqlite3.Connection, namespace: str, row: LoggedRating, rated: dict[int, tuple[int, int]]
 ) -> bool:
-    memory = _memory(connection, namespace, row.memory_id)
+    key = _key(connection, namespace, row.memory_id)
     known = connection.execute(
-        "SELECT time FROM ratings WHERE memory_key = ? AND rater = ?", (memory.key, row.rater)
+        "SELECT time FROM ratings WHERE memory_key = ? AND rater = ?", (key, row.rater)
     ).fetchone()
     if known is not None and known[0] >= row.time:
         return False
-    rated[memory.key] = memories.set_rating(connection, memory.key, row.rater, row.rating, row.reason, row.time)
+    rated[key] = memories.set_rating(connection, key, row.rater, row.rating, row.reason, row.time)
     return True
 
 
+def _take_pruned_use(
+    connection: sqlite3.Connection, namespace: str, row: PrunedUse, uses: dict[int, UseCounts]
+) -> bool:
+    key = _key(connection, namespace, row.memory_id)
+    is_new, counts = pruned.take_use(connection, namespace, key, row)
+    uses |= counts
+    return is_new
+
+
 def _take_state(connection: sqlite3.Connection, namespace: str, row: MemoryState, states: dict[int, str]) -> bool:
-    memory = _memory(connection, namespace, row.memory_id)
+    key = _key(connection, namespace, row.memory_id)
+    memory = memories.get(connection, namespace, row.memory_id)
     if meta.get(connection, meta.IMPORTANCE) == meta.IMPORTANCE_OFF.encode():
         # Where nothing is scored no content part counts, wherever it was scored.
         kept = dict(row.importance_parts)
         kept.pop(PartName.CONTENT, None)
         row = replace(row, importance_content=None, importance_parts=kept)
     state = (row.update_time, row.importance_content, row.importance_use)
-    stand = importance.read(connection, memory.key)
+    stand = importance.read(connection, key)
     # A row from before parts were written out says nothing of them; the user's word came with the memory.
     parts = row.importance_parts or {name: part for name, part in stand.items() if name is PartName.USER}
     if parts == stand and state == (memory.update_time, memory.importance_content, memory.importance_use):
         return False
-    importance.replace_all(connection, memory.key, parts)
+    importance.replace_all(connection, key, parts)
     connection.execute(
         "UPDATE memories SET update_time = ?, importance_content = ?, importance_use = ? WHERE memory_key = ?",
-        (*state, memory.key),
+        (*state, key),
     )
-    states[memory.key] = row.memory_id
+    states[key] = row.memory_id
     return True
 
 
@@ -324,10 +349,17 @@ def _take_priors(connection: sqlite3.Connection, row: StorePriors) -> bool:
     return True
 
 
-def _memory(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory:
-    memory = memories.find(connection, namespace, memory_id)
-    if memory is None:
+def _key(connection: sqlite3.Connection, namespace: str, memory_id: str) -> int:
+    key = _find_key(connection, namespace, memory_id)
+    if key is None:
         raise _RejectedError(
             f"memory_id: no memory {memory_id!r} in this namespace; store it before what is known of it"
         )
-    return memory
+    return key
+
+
+def _find_key(connection: sqlite3.Connection, namespace: str, memory_id: str) -> int | None:
+    row = connection.execute(
+        "SELECT memory_key FROM memories WHERE namespace = ? AND memory_id = ?", (namespace, memory_id)
+    ).fetchone()
+    return None if row is None else int(row[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from sqlite3 import Connection
+from typing import Any
 
 from sidecar.domain import (
     Micros,
@@ -16,6 +17,7 @@ from sidecar.store import (
     log,
     packets,
     prune,
+    pruned,
     reports,
     tally,
 )
@@ -88,23 +90,33 @@ class LogCalls:
     def log_rows(
         self, namespace: str, from_time: Micros | None = None, until_time: Micros | None = None
     ) -> Iterator[list[log.LogRow]]:
-        """What a rescore learned, what memories have besides a caller's fields, then packets with their reports, page
-        by page; each page is of one moment. Ratings and packets may be bounded to [from_time, until_time); then all
-        that has no time is left out."""
+        """What a rescore learned, what pruned packets had said of use, what memories have besides a caller's fields,
+        then packets with their reports, page by page; each page is of one moment. Ratings and packets may be bounded to
+        [from_time, until_time); then all that has no time is left out."""
         bounded = from_time is not None or until_time is not None
+        with self._readers.snapshot() as db:
+            rows, last = log.store_priors(db), log.last_packet(db)
+            count = log.packet_count(db, namespace, last)
         if not bounded:
-            with self._readers.snapshot() as db:
-                rows = log.store_priors(db)
             yield rows
-        after: int | None = 0
-        while after is not None:
-            with self._readers.snapshot() as db:
-                rows, after = log.memory_states(db, namespace, after)
+            yield from self._pages(partial(pruned.sessions, namespace=namespace), "")
+        for rows in self._pages(partial(log.memory_states, namespace=namespace), 0):
             yield [row for row in rows if not bounded or log.is_within(row, from_time, until_time)]
-        after = 0
+        if not bounded:
+            yield from self._pages(partial(pruned.uses, namespace=namespace), 0)
+        packets_ = partial(log.packets_with_reports, namespace=namespace, from_time=from_time, until_time=until_time)
+        yield from self._pages(packets_, 0)
+        with self._readers.snapshot() as db:
+            was_pruned = log.packet_count(db, namespace, last) < count
+        if was_pruned and not bounded:  # meanwhile, and so what these packets said may be in none of the pages
+            yield from self._pages(partial(pruned.sessions, namespace=namespace), "")
+            yield from self._pages(partial(pruned.uses, namespace=namespace), 0)
+
+    def _pages(self, read: Callable[..., tuple[list[Any], Any]], after: Any) -> Iterator[list[log.LogRow]]:
+        """What `read` finds after a key, page by page."""
         while after is not None:
             with self._readers.snapshot() as db:
-                rows, after = log.packets_with_reports(db, namespace, after, from_time, until_time)
+                rows, after = read(db, after=after)
             yield rows
 
     def take_log_rows(self, namespace: str, rows: Sequence[tuple[int, log.LogRow]]) -> log.LogOutcome:

@@ -6,36 +6,22 @@ and reads all other float64 exactly.
 
 from __future__ import annotations
 
-import base64
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from sidecar.domain import (
-    Channel,
-    DegradationReason,
-    EmptyReason,
-    Floats,
-    ImportanceLine,
-    ImportancePart,
-    LeftOutReason,
-    Micros,
-    OtherWays,
-    Packet,
-    PacketItem,
-    PartName,
-    PoolItem,
-    Rating,
-    Segment,
-    ShadowScores,
-)
+from sidecar.domain import Channel, ImportanceLine, ImportancePart, Packet, PartName, Rating
 from sidecar.formats.bounds import ID_BYTES, KIND_BYTES, NAMESPACE_BYTES, REQUEST_ID_BYTES, shown
-from sidecar.store.json_fields import EPOCH, MICROSECOND, JsonFields
-from sidecar.store.log import STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
-from sidecar.store.merge import Report
+from sidecar.store.counts import SessionUse
+from sidecar.store.json_fields import JsonFields, written_time
+from sidecar.store.log import LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
+from sidecar.store.merge import MILLION, Report
+from sidecar.store.packet_rows import read_packet, write_packet
+from sidecar.store.packets import is_session_key
+from sidecar.store.pruned import PrunedSession, PrunedUse
+
+SESSION_KEY_BYTES = 2 + 256
+"""What `session_key` makes of the longest id."""
 
 
 def write_row(namespace: str, row: LogRow) -> bytes:
@@ -49,12 +35,16 @@ def write_object(namespace: str, row: LogRow) -> dict[str, Any]:
     match row:
         case StorePriors():
             found = _write_priors(row)
+        case PrunedSession():
+            found = _write_session(row)
+        case PrunedUse():
+            found = _write_pruned_use(row)
         case MemoryState():
             found = _write_state(row)
         case LoggedRating():
             found = _write_rating(row)
         case Packet():
-            found = _write_packet(row)
+            found = "packet", write_packet(row)
         case LoggedReport():
             found = _write_report(row)
     kind, fields = found
@@ -102,7 +92,7 @@ def _read_priors(row: JsonFields, _: str) -> StorePriors:
 def _write_state(row: MemoryState) -> tuple[str, dict[str, Any]]:
     return "memory_state", {
         "memory_id": row.memory_id,
-        "update_time": _time(row.update_time),
+        "update_time": written_time(row.update_time),
         "importance_content": row.importance_content,
         "importance_use": row.importance_use,
         "importance_parts": [_write_part(name, part) for name, part in row.importance_parts.items()],
@@ -127,7 +117,7 @@ def _write_part(name: PartName, part: ImportancePart) -> dict[str, Any]:
     return {
         "part": name.value,
         "confidence": part.confidence,
-        "time": _time(part.time),
+        "time": written_time(part.time),
         "factors": list(part.factors),
         "lines": [{key: value for key, value in line.items() if value is not None} for line in lines],
         "about": list(part.about),
@@ -156,7 +146,7 @@ def _write_rating(row: LoggedRating) -> tuple[str, dict[str, Any]]:
         "agent_id": row.rater,
         "rating": row.rating.value,
         "reason": row.reason,
-        "time": _time(row.time),
+        "time": written_time(row.time),
     }
 
 
@@ -183,8 +173,8 @@ def _write_report(row: LoggedReport) -> tuple[str, dict[str, Any]]:
         "outcome": row.outcome,
         "confidence": report.confidence,
         "sequence": report.sequence,
-        "report_time": None if report.report_time is None else _time(report.report_time),
-        "receive_time": _time(report.receive_time),
+        "report_time": None if report.report_time is None else written_time(report.report_time),
+        "receive_time": written_time(report.receive_time),
         "agent_id": row.agent_id,
         "request_id": row.request_id,
         "late": row.late,
@@ -214,178 +204,40 @@ def _read_report(row: JsonFields, _: str) -> LoggedReport:
     )
 
 
-_TEXTS = {
-    "agent_id": 256,
-    "session_id": 256,
-    "surface": 64,
-    "request_id": REQUEST_ID_BYTES,
-    "model_version": 256,
-    "feature_schema_hash": 256,
-    "exploration_policy": 256,
-}
-_BUDGETS = ("token_budget", "ranked_budget", "slot_budget")
+def _write_session(row: PrunedSession) -> tuple[str, dict[str, Any]]:
+    return "pruned_session", {"session_key": row.session_key, "agent_id": row.agent_id}
 
 
-def _write_packet(packet: Packet) -> tuple[str, dict[str, Any]]:
-    return "packet", {
-        "packet_id": packet.packet_id,
-        "create_time": _time(packet.create_time),
-        "as_of_time": _time(packet.as_of_time),
-        "valid_until_time": None if packet.valid_until_time is None else _time(packet.valid_until_time),
-        **{name: getattr(packet, name) for name in (*_TEXTS, *_BUDGETS, "score_version")},
-        "left_out": {reason.value: count for reason, count in packet.left_out.items()},
-        "degradations": [[reason.value, words] for reason, words in packet.degradations],
-        "empty_reason": None if packet.empty_reason is None else packet.empty_reason.value,
-        "reserved_slots": packet.reserved_slots,
-        "reserve_pool_size": packet.reserve_pool_size,
-        "pool_size_unreported": packet.pool_sizes[0],
-        "pool_size_reported": packet.pool_sizes[1],
-        "request": base64.b64encode(packet.payload).decode(),
-        "items": [
-            {
-                **_write_scored(item),
-                "segment": item.segment.value,
-                "contributions": _list(item.contributions),
-                "position_probability": item.position_probability,
-                "swapped": item.swapped,
-            }
-            for item in packet.items
-        ],
-        "undrawn": [_write_scored(item) for item in packet.undrawn],
-        "shadow": None if packet.shadow is None else _write_shadow(packet.shadow),
-        "other_ways": None if packet.other_ways is None else _write_ways(packet.other_ways, len(packet.items)),
+def _read_session(row: JsonFields, _: str) -> PrunedSession:
+    key = row.text("session_key", SESSION_KEY_BYTES)
+    if not is_session_key(key):
+        raise ValueError(f"session_key is {shown(key)}; must be s: with a session's id, or p: with a packet's")
+    return PrunedSession(key, row.text("agent_id", 256, least=0))
+
+
+def _write_pruned_use(row: PrunedUse) -> tuple[str, dict[str, Any]]:
+    return "pruned_use", {
+        "memory_id": row.memory_id,
+        "session_key": row.session.session_key,
+        "agent_id": row.session.agent_id,
+        "used_millionths": row.use.used,
+        "seen_millionths": row.use.seen,
+        "last_use_time": None if row.use.last_use_time is None else written_time(row.use.last_use_time),
     }
 
 
-def _write_ways(ways: OtherWays, count: int) -> list[dict[str, Any]]:
-    return [
-        {"way": name, "items": _list(values[:count]), "undrawn": _list(values[count:])}
-        for name, values in zip(ways.names, ways.values.T, strict=True)
-    ]
-
-
-def _write_shadow(shadow: ShadowScores) -> dict[str, Any]:
-    count = len(shadow.contributions)
-    return {
-        "version": shadow.version,
-        "items": [
-            {"score": score, "contributions": _list(parts)}
-            for score, parts in zip(shadow.scores[:count].tolist(), shadow.contributions, strict=True)
-        ],
-        "undrawn_scores": shadow.scores[count:].tolist(),
-    }
-
-
-def _write_scored(item: PacketItem | PoolItem) -> dict[str, Any]:
-    key = {} if item.memory_key == STORED else {"key": item.memory_key}
-    return {
-        "memory_id": item.memory_id,
-        **key,
-        "kind": item.kind,
-        "score": item.score,
-        "task_fit": item.task_fit,
-        "features": _list(item.features),
-        "raw": _list(item.raw),
-        "tokens": item.tokens,
-        "inclusion_propensity": item.inclusion_propensity,
-    }
-
-
-def _read_packet(row: JsonFields, namespace: str) -> Packet:
-    items = tuple(
-        PacketItem(
-            **_read_scored(item),
-            segment=Segment(item.word("segment", Segment)),
-            contributions=item.floats("contributions"),
-            position_probability=item.number("position_probability", 0, 1),
-            swapped=item.truth("swapped"),
-        )
-        for item in row.rows("items")
-    )
-    undrawn = tuple(PoolItem(**_read_scored(item)) for item in row.rows("undrawn"))
-    for name, of in (("items", items), ("undrawn", undrawn)):
-        if len({each.memory_id for each in of}) != len(of):
-            raise ValueError(f"{name} names a memory twice")
-        for numbers in ("features", "raw", "contributions"):
-            if len({len(getattr(each, numbers)) for each in of if hasattr(each, numbers)}) > 1:
-                raise ValueError(f"{name} have {numbers} of different lengths")
-    others: dict[str, Any] = {name: row.optional_whole(name) for name in _BUDGETS}
-    others |= {name: row.text(name, most, least=0) for name, most in _TEXTS.items()}
-    empty_reason = row.word("empty_reason", EmptyReason) if row.has("empty_reason") else None
-    return Packet(
-        packet_id=row.text("packet_id", ID_BYTES),
-        namespace=namespace,
-        items=items,
-        undrawn=undrawn,
-        score_version=row.whole("score_version"),
-        as_of_time=row.time("as_of_time"),
-        create_time=row.time("create_time"),
-        valid_until_time=row.optional_time("valid_until_time"),
-        left_out={LeftOutReason(reason): count for reason, count in row.counts("left_out").items()},
-        degradations=tuple((DegradationReason(reason), words) for reason, words in row.pairs("degradations")),
-        empty_reason=None if empty_reason is None else EmptyReason(empty_reason),
-        reserve_pool_size=row.whole("reserve_pool_size"),
-        pool_sizes=(row.whole("pool_size_unreported"), row.whole("pool_size_reported")),
-        reserved_slots=row.whole("reserved_slots"),
-        payload=row.data("request"),
-        shadow=_read_shadow(row.object("shadow"), items, len(undrawn)),
-        other_ways=_read_ways(row.rows("other_ways"), len(items), len(undrawn)),
-        **others,
-    )
-
-
-def _read_shadow(row: JsonFields | None, items: Sequence[PacketItem], undrawn: int) -> ShadowScores | None:
-    if row is None:
-        return None
-    given, rest = row.rows("items"), row.floats("undrawn_scores")
-    parts = [each.floats("contributions") for each in given]
-    if len(given) != len(items) or len(rest) != undrawn:
-        raise ValueError("shadow has not one score for each of items and undrawn")
-    if [len(each) for each in parts] != [len(each.contributions) for each in items]:
-        raise ValueError("shadow.items have not as many contributions as items")
-    scores = np.array([*(each.number("score") for each in given), *rest.tolist()])
-    matrix = np.array(parts) if parts else np.empty((0, 0))
-    return ShadowScores(row.text("version", _TEXTS["model_version"]), scores, matrix)
-
-
-def _read_ways(rows: Sequence[JsonFields], items: int, undrawn: int) -> OtherWays | None:
-    if not rows:
-        return None
-    names = tuple(each.text("way", _TEXTS["model_version"]) for each in rows)
-    parts = [(each.floats("items"), each.floats("undrawn")) for each in rows]
-    if any((len(of_items), len(rest)) != (items, undrawn) for of_items, rest in parts):
-        raise ValueError("other_ways have not one number for each of items and undrawn")
-    if len(set(names)) != len(names):
-        raise ValueError("other_ways name a way twice")
-    return OtherWays(names, np.stack([np.concatenate(part) for part in parts], axis=1))
-
-
-def _read_scored(row: JsonFields) -> dict[str, Any]:
-    return {
-        "memory_id": row.text("memory_id", ID_BYTES),
-        "memory_key": row.whole("key", -(2**63), 0) if row.has("key") else STORED,
-        "kind": row.text("kind", KIND_BYTES, least=0),
-        "score": row.number("score"),
-        "task_fit": row.number("task_fit"),
-        "features": row.floats("features"),
-        "raw": row.floats("raw"),
-        "tokens": row.whole("tokens"),
-        "inclusion_propensity": row.number("inclusion_propensity", 0, 1),
-    }
+def _read_pruned_use(row: JsonFields, namespace: str) -> PrunedUse:
+    seen = row.whole("seen_millionths", 0, MILLION)
+    use = SessionUse(row.whole("used_millionths", 0, seen), seen, row.optional_time("last_use_time"))
+    return PrunedUse(row.text("memory_id", ID_BYTES), _read_session(row, namespace), use)
 
 
 _READERS: Mapping[str, Callable[[JsonFields, str], LogRow]] = {
     "store_priors": _read_priors,
+    "pruned_session": _read_session,
     "memory_state": _read_state,
     "rating": _read_rating,
-    "packet": _read_packet,
+    "pruned_use": _read_pruned_use,
+    "packet": read_packet,
     "report": _read_report,
 }
-
-
-def _time(micros: Micros) -> str:
-    return (EPOCH + micros * MICROSECOND).isoformat().replace("+00:00", "Z")
-
-
-def _list(values: Floats) -> Sequence[float | None]:
-    return [None if math.isnan(value) else value for value in values.tolist()]

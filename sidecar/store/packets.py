@@ -210,6 +210,11 @@ def session_key(session_id: str, packet_id: str) -> str:
     return f"s:{session_id}" if session_id else f"p:{packet_id}"
 
 
+def is_session_key(text: str) -> bool:
+    """True for what `session_key` may give."""
+    return text.startswith(("s:", "p:"))
+
+
 def is_alone(session_key: str) -> bool:
     """True for the session of a packet without a session id, which has no other packet."""
     return session_key.startswith("p:")

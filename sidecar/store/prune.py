@@ -35,6 +35,16 @@ _BYTES = (
 )
 """SQL: about how much of the store a packet takes with all that hangs on it."""
 
+INSERT_USES = "INSERT INTO pruned_uses (memory_key, session_key, used_millionths, seen_millionths, last_use_time)"
+KEEP_LARGEST = (
+    "ON CONFLICT (memory_key, session_key) DO UPDATE SET"
+    " used_millionths = MAX(used_millionths, excluded.used_millionths),"
+    " seen_millionths = MAX(seen_millionths, excluded.seen_millionths),"
+    " last_use_time = MAX(COALESCE(last_use_time, excluded.last_use_time),"
+    " COALESCE(excluded.last_use_time, last_use_time))"
+)
+"""SQL: what a session said of a memory is the largest of what each of its packets did."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
@@ -107,17 +117,12 @@ def remove(connection: sqlite3.Connection, keys: list[int]) -> Done[Pruned]:
             (key,),
         )
         connection.execute(
-            "INSERT INTO pruned_uses (memory_key, session_key, used_millionths, seen_millionths, last_use_time)"
-            " SELECT u.memory_key, p.session_key, MAX(u.used_millionths), MAX(u.seen_millionths),"
+            f"{INSERT_USES} SELECT u.memory_key, p.session_key, MAX(u.used_millionths), MAX(u.seen_millionths),"
             " MAX(u.last_use_time) FROM packet_uses u JOIN packets p ON p.packet_key = u.packet_key"
             " JOIN memories m ON m.memory_key = u.memory_key WHERE u.packet_key = ?"
             " GROUP BY u.memory_key, p.session_key HAVING MAX(u.seen_millionths) > 0"
             " OR MAX(u.last_use_time) IS NOT NULL"
-            " ON CONFLICT (memory_key, session_key) DO UPDATE SET"
-            " used_millionths = MAX(used_millionths, excluded.used_millionths),"
-            " seen_millionths = MAX(seen_millionths, excluded.seen_millionths),"
-            " last_use_time = MAX(COALESCE(last_use_time, excluded.last_use_time),"
-            " COALESCE(excluded.last_use_time, last_use_time))",
+            f" {KEEP_LARGEST}",
             (key,),
         )
         connection.execute(

@@ -62,7 +62,15 @@ def recount(
         old, new = before.get(key, _NOTHING), after.get(key, _NOTHING)
         if old != new and key > 0:
             moved[memory_id] = key, old, new
-    return _move(connection, packet, moved)
+    own_agent = packet.agent_id if packets.is_alone(packet.session_key) else None
+    return _move(connection, packet.namespace, packet.session_key, moved, own_agent)
+
+
+def add(
+    connection: sqlite3.Connection, namespace: str, session_key: str, memory_id: str, key: int, use: SessionUse
+) -> dict[int, UseCounts]:
+    """Moves the sums of a memory by what more packets of a session said of it. Returns as `recount`."""
+    return _move(connection, namespace, session_key, {memory_id: (key, _NOTHING, use)})
 
 
 _IN_SUMS = "r.channel IN ('explicit', 'inferred')"
@@ -147,12 +155,17 @@ def build_counts(rows: Iterable[Row], agent_sessions: int) -> dict[int, UseCount
     return {key: total(of_memory, agent_sessions) for key, of_memory in agents.items()}
 
 
-def _move(connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping[str, _Moved]) -> dict[int, UseCounts]:
+def _move(
+    connection: sqlite3.Connection,
+    namespace: str,
+    session_key: str,
+    moved: Mapping[str, _Moved],
+    own_agent: str | None = None,
+) -> dict[int, UseCounts]:
     """Moves the session's and the agents' sums of memories from a packet's old pairs to its new ones. Returns the new
-    counts of those that changed. All that a report touches is read at once, and written at once."""
-    session_key = packet.session_key
-    sessions, agents = _standing(connection, packet, moved)
-    own_agent: str | None = packet.agent_id if packets.is_alone(session_key) else None
+    counts of those that changed. All that a report touches is read at once, and written at once. `own_agent` is whom
+    the session counts for, if that is known."""
+    sessions, agents = _standing(connection, namespace, session_key, moved)
     gone: list[Row] = []
     session_rows: list[Row] = []
     agent_rows: list[Row] = []
@@ -165,11 +178,11 @@ def _move(connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping
         if old is _NOTHING or old.with_packet(*new) == new:
             now = new if was is _NOTHING else was.with_packet(*new)
         else:  # something was taken back: only now look at the session's other packets
-            now = _session_use(connection, packet.namespace, session_key, key)
+            now = _session_use(connection, namespace, session_key, key)
         if now == was:
             continue
         if agent_id is None:
-            agent_id = own_agent = _session_agent(connection, packet.namespace, session_key)
+            agent_id = own_agent = _session_agent(connection, namespace, session_key)
         if now == _NOTHING:
             gone.append((key, session_key))
         else:
@@ -190,9 +203,9 @@ def _move(connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping
 
 
 def _standing(
-    connection: sqlite3.Connection, packet: ReportedPacket, moved: Mapping[str, _Moved]
+    connection: sqlite3.Connection, namespace: str, session_key: str, moved: Mapping[str, _Moved]
 ) -> tuple[dict[int, tuple[SessionUse, str]], dict[int, dict[str, AgentUse]]]:
-    """What the packet's session says of memories, with its agent, and the sums of all agents, each by key. The second
+    """What a session says of memories, with its agent, and the sums of all agents, each by key. The second
     has an entry for each that lives. They are found by their ids, as these stand close together in an index."""
     sessions: dict[int, tuple[SessionUse, str]] = {}
     agents: dict[int, dict[str, AgentUse]] = {}
@@ -205,7 +218,7 @@ def _standing(
             " LEFT JOIN session_uses s ON s.memory_key = m.memory_key AND s.session_key = ?"
             " LEFT JOIN agent_uses a ON a.memory_key = m.memory_key"
             f" WHERE m.namespace = ? AND m.memory_id IN ({', '.join('?' * len(some))})",
-            (packet.session_key, packet.namespace, *some),
+            (session_key, namespace, *some),
         ).fetchall():
             if key != moved[memory_id][0]:  # another memory by the same name
                 continue

@@ -245,20 +245,23 @@ def used_store(client: Client, namespace: str) -> None:
     wait_until_scored(client, namespace)
 
 
-@pytest.mark.parametrize("rescored", [False, True])
+@pytest.mark.parametrize("meanwhile", ["nothing", "rescore", "prune"])
 def test_a_round_trip_changes_no_ranking(
-    run: Run, tmp_path: Path, other: Running, monkeypatch: pytest.MonkeyPatch, *, rescored: bool
+    run: Run, tmp_path: Path, other: Running, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
     """Export, import into an empty store, and rank: the same scores bit for bit, now and as of an earlier time."""
-    with running(tmp_path) as source:
+    with running(tmp_path, prune_keep_days=0) as source:
         client, namespace = source.client, "old name"
         monkeypatch.setenv("MEMORY_RANKER_LISTEN", source.listen)
         monkeypatch.setenv("MEMORY_RANKER_NAMESPACE", namespace)
         used_store(client, namespace)
-        if rescored:
+        if meanwhile == "rescore":
             assert client.rescore(apply=True).moved_count > 0
+        if meanwhile == "prune":
+            assert client.prune(namespace, max_bytes=0).report_count > 0
         middle = datetime.datetime.now(UTC)
-        packet = client.rank(namespace, "deploy the billing service", session_id="later")
+        # The session goes on, and counts for the agent that began it.
+        packet = client.rank(namespace, "deploy the billing service", session_id="s0", agent_id="later")
         client.report_use(packet.packet_id, used=[packet.items[0].memory.id])
         end = datetime.datetime.now(UTC) + datetime.timedelta(seconds=1)
         tasks = [task.text for task in list(demo_store.load().tasks.values())[:5]]

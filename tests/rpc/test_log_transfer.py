@@ -34,9 +34,11 @@ from sidecar.domain import (
     ShadowScores,
 )
 from sidecar.rpc.log_transfer import read_line
+from sidecar.store.counts import SessionUse
 from sidecar.store.log import GONE, STORED, LoggedRating, LoggedReport, LogRow, MemoryState, StorePriors
 from sidecar.store.log_rows import read_row, write_row
-from sidecar.store.merge import Report
+from sidecar.store.merge import MILLION, Report
+from sidecar.store.pruned import PrunedSession, PrunedUse
 from tests.serving import Running, running
 
 NOW: Micros = 1_790_000_000_123_456
@@ -147,6 +149,11 @@ reports = st.builds(
 ratings = st.builds(LoggedRating, ids, texts, st.sampled_from([Rating.HELPFUL, Rating.UNHELPFUL]), texts, times)
 states = st.builds(MemoryState, ids, times, st.none() | units, st.none() | units)
 priors = st.builds(StorePriors, st.dictionaries(ids, st.tuples(units, st.floats(0, 1e9))), st.tuples(counts, counts))
+session_keys = st.tuples(st.sampled_from(["s:", "p:"]), ids).map("".join)
+sessions = st.builds(PrunedSession, session_keys, texts)
+pruned_uses = st.builds(
+    PrunedUse, ids, sessions, st.builds(SessionUse, st.integers(0, 10), st.integers(10, MILLION), st.none() | times)
+)
 
 
 def _same(one: LogRow, other: LogRow) -> bool:
@@ -154,7 +161,7 @@ def _same(one: LogRow, other: LogRow) -> bool:
     return write_row("n", one) == write_row("n", other)
 
 
-@given(packets() | reports | ratings | states | priors)
+@given(packets() | reports | ratings | states | priors | sessions | pruned_uses)
 def test_every_row_comes_back_as_it_was(row: LogRow) -> None:
     """On one line, and to the last bit of every number."""
     written = write_row("n", row)
@@ -321,6 +328,45 @@ def test_what_a_rescore_learned_moves_every_namespace_of_a_store_that_has_learne
     assert use_rates() == learned
     chunk = b"".join(client.export_log("a"))
     assert [json.loads(each)["type"] for each in chunk.splitlines()] == ["store_priors", "memory_state"]
+
+
+def test_what_pruned_packets_said_counts_once(client: Client, namespace: str) -> None:
+    """Beside the packets that are here: the largest of each session, for its agent; again, it changes nothing."""
+    client.upsert(namespace, [{"id": "m", "content": "text"}, {"id": "o", "content": "other"}])
+    packet = client.rank(namespace, "text", session_id="s", agent_id="a")
+    client.report_use(packet.packet_id, used=["m"], shown=["m"], channel="inferred", confidence=0.25)
+
+    def use_rate(memory_id: str) -> float:
+        found = client.rank(namespace, "text", explain="full", dry_run=True, weights={"use_rate": 1.0})
+        values = {each.memory.id: each.features for each in found.items}[memory_id]
+        return values[list(found.feature_names).index("use_rate")]
+
+    before = use_rate("m"), use_rate("o")
+    session = PrunedSession("s:s", "another")
+    rows = [PrunedUse("m", session, SessionUse(MILLION, MILLION, NOW)), PrunedUse("o", session, SessionUse(0, MILLION))]
+    answer = client.import_log(namespace, lines(session, *rows))
+    assert (answer.imported_count, answer.known_count) == (3, 0)
+    after = use_rate("m"), use_rate("o")
+    assert after[0] > before[0]
+    assert after[1] < before[1]
+    again = client.import_log(namespace, lines(session, *rows, PrunedUse("m", session, SessionUse(5, 10))))
+    assert (again.imported_count, again.known_count) == (0, 4)
+    assert (use_rate("m"), use_rate("o")) == after
+
+
+@pytest.mark.parametrize(
+    ("given_", "words"),
+    [
+        ({"session_key": "x"}, "session_key is 'x'; must be s: with"),
+        ({"seen_millionths": MILLION + 1}, "seen_millionths is 1000001"),
+        ({"used_millionths": 6}, "used_millionths is 6; must be a whole number from 0 to 5"),
+    ],
+)
+def test_a_pruned_use_out_of_bounds_is_refused(given_: dict[str, Any], words: str) -> None:
+    """It says which value, and what it must be."""
+    row = {"type": "pruned_use", "namespace": "n", "memory_id": "m", "session_key": "s:s"}
+    with pytest.raises(ValueError, match=words):
+        read_row(json.dumps({**row, "used_millionths": 0, "seen_millionths": 5, **given_}).encode())
 
 
 def test_bad_rows_are_told_by_line_and_the_others_go_in(client: Client, namespace: str) -> None:

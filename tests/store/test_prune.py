@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sidecar.domain import DAY, Channel, Packet, UseReport
 from sidecar.errors import PacketNotFoundError
 from sidecar.store import Store
+from sidecar.store.log import MemoryState
 from sidecar.store.prune import Pruned
 
 NOW = 1_790_000_000_000_000
@@ -127,6 +128,29 @@ def test_pruning_never_moves_a_count(
         prune(store, older_than=NOW - cut * DAY, keep_from=NOW + DAY)
         assert store.load("n").uses == before
         assert store.use_counts_as_of("n", 2**60) == {key: counts for key, counts in before.items() if counts.seen}
+
+
+def test_what_is_pruned_while_the_log_is_read_out_is_in_it(
+    store: Store, make_packet: Make, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Packets that go before their page is read leave what they said to the rows of pruned packets at the end."""
+    keys = prepare(store, make_packet)
+    store.delete("n", ["b"], NOW)
+    pages = store.log_rows("n")
+    rows = []
+    for page in pages:
+        rows += page
+        if any(isinstance(row, MemoryState) for row in page):
+            break
+    assert prune(store, older_than=NOW - 20 * DAY).packets == 19
+    for page in pages:
+        rows += page
+    with Store.open(tmp_path_factory.mktemp("copy") / "data") as copy:
+        outcome = copy.upsert("n", [("a", {"content": "a", "tokens": 1})], NOW)
+        (key,) = [memory.key for _, memory in outcome[0]]  # type: ignore[index]
+        assert copy.take_log_rows("n", list(enumerate(rows))).rejected == []
+        assert copy.load("n").uses[key] == store.load("n").uses[keys["a"]]
+        assert copy.load("n").uses == copy.use_counts_as_of("n", 2**60)
 
 
 def test_the_growth_of_the_log_is_told_per_day(store: Store, make_packet: Make) -> None:
