@@ -101,6 +101,7 @@ def value_at(view: View, rows: Rows) -> Floats:
     if not attainable:
         return total
     norm = length_norm(view, K1)[rows]
+    rows = rows.astype(np.int32)
     for term in terms:
         counts = np.zeros(len(rows))
         bears, at = _bearing(term, rows)
@@ -114,6 +115,7 @@ def share_of_all_words_at(view: View, rows: Rows) -> Floats:
     """`share_of_all_words` of some rows. Shape (len(rows),)."""
     text = view.text
     found = np.zeros(len(rows))
+    rows = rows.astype(np.int32)  # what terms have: else their rows are converted, each time
     bears = [_bearing(term, rows)[0] for term in text.terms]
     for word in text.words:
         if word.length < 3 or not word.terms:

@@ -28,32 +28,25 @@ K1 = 0.6
 """As in lexical, with words saturating sooner: what counts is that the passage has them."""
 
 
-class Neighbour(NamedTuple):
-    """One place in the passage. The sentinel row n stands for none.
+class Passages(NamedTuple):
+    """The k places of a passage, around each of n memories; none in a namespace without threads.
 
-    `of` tells which row stands there for each row, `factor` how far it counts, 0 where none does: both shape (n,).
-    `stands_for` tells, the other way round, for which row each row stands there, `lends` how far it counts for row r:
-    both shape (n + 1,).
+    `of` tells which row stands there for each row, `factor` how far it counts, 0 where none does. `to` tells, the other
+    way round, for which row each row stands there, n for none, and `lends` how far it counts there. All four have shape
+    (k, n). `weight` is how far all places of a memory's passage count together, shape (n,).
     """
 
     of: Rows
     factor: Floats
-    stands_for: Rows
+    to: Rows
     lends: Floats
-
-
-class Passages(NamedTuple):
-    """The four places around every memory, none for a namespace without threads, and how far all places of a memory's
-    passage count together, shape (n,)."""
-
-    places: list[Neighbour]
     weight: Floats
 
 
 def value(view: View) -> Floats:
     """Half the passage's share of the task's words, half its nearness in meaning. Shape (n,)."""
     around = view.kept.once("passages", lambda: _passages(view))
-    wording, meaning = _wording(view, around.places), _meaning(view, around)
+    wording, meaning = _wording(view, around), _meaning(view, around)
     if wording is view.nothing and meaning is view.nothing:
         return view.nothing
     both = wording + meaning
@@ -62,31 +55,26 @@ def value(view: View) -> Floats:
 
 
 def _passages(view: View) -> Passages:
-    columns = view.columns
-    n = len(columns)
+    columns, n = view.columns, len(view.columns)
     weight = np.ones(n)
     if not (columns.previous_row >= 0).any():
-        return Passages([], weight)
+        none = np.empty((0, n))
+        return Passages(none.astype(np.intp), none, none.astype(np.intp), none, weight)
     before = np.append(np.where(columns.previous_row < 0, n, columns.previous_row), n).astype(np.intp)
     after = np.append(np.where(columns.next_row < 0, n, columns.next_row), n).astype(np.intp)
-    two_before, two_after = before[before], after[after]
-    borrowed = SELF_CONTAINED / np.maximum(view.text.lengths, SELF_CONTAINED)
-    asks = np.append(columns.asks, False)
-    places = []
-    for of, factor, back in (
-        (before, np.where(asks[before[:n]], ANSWERED, NEXT_TO), after),
-        (after, NEXT_TO, before),
-        (two_before, TWO_AWAY, two_after),
-        (two_after, TWO_AWAY, two_before),
-    ):
-        lends = np.append(borrowed * factor, 0.0)
-        held = np.where(of[:n] < n, lends[:n], 0.0)
+    of = np.stack((before, after, before[before], after[after]))[:, :n]
+    to = of[[1, 0, 3, 2]]
+    asked = np.append(columns.asks, False)[of[0]]
+    counts = np.stack(np.broadcast_arrays(np.where(asked, ANSWERED, NEXT_TO), NEXT_TO, TWO_AWAY, TWO_AWAY))
+    counts *= SELF_CONTAINED / np.maximum(view.text.lengths, SELF_CONTAINED)
+    factor = np.where(of < n, counts, 0.0)
+    for held in factor:
         weight += held
-        places.append(Neighbour(of[:n], held, back, lends))
-    return Passages(places, weight)
+    lends = np.take_along_axis(np.pad(counts, ((0, 0), (0, 1))), to, axis=1)
+    return Passages(of, factor, to, lends, weight)
 
 
-def _wording(view: View, around: list[Neighbour]) -> Floats:
+def _wording(view: View, around: Passages) -> Floats:
     """Over the task's terms, the share of rarity that the passage bears: each term at its best place."""
     terms = lexical.telling(view.text)
     attainable = lexical.attainable_of(terms)
@@ -99,48 +87,46 @@ def _wording(view: View, around: list[Neighbour]) -> Floats:
         if lexical.is_common(term, n):
             total += view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
         else:
-            best = next(rare)
-            best *= term.idf
-            total += best
+            total += next(rare)
     total /= attainable
     return total
 
 
-def _at_best(view: View, terms: Sequence[TermMatch], around: list[Neighbour]) -> Floats:
-    """How much of each term the passage of each row has, at the best place. Shape (len(terms), n)."""
+def _at_best(view: View, terms: Sequence[TermMatch], around: Passages) -> Floats:
+    """idf times how much of each term the passage of each row has, at the best place. Shape (len(terms), n)."""
     n = len(view.columns)
     best = np.zeros((len(terms), n + 1))
     if not terms:
         return best
     rows = np.concatenate([term.rows for term in terms]).astype(np.intp)
     counts = np.concatenate([term.counts for term in terms]).astype(np.float64)
+    own = counts / (counts + lexical.length_norm(view, K1).take(rows))
+    first = np.arange(0, best.size, n + 1).repeat([len(term.rows) for term in terms])
     flat = best.reshape(-1)
-    first = np.repeat(np.arange(len(terms)) * (n + 1), [len(term.rows) for term in terms])
-    own = counts / (counts + lexical.length_norm(view, K1)[rows])
     flat[first + rows] = own
-    for place in around:
-        there = place.stands_for[rows]
-        at = first + there
-        flat[at] = np.maximum(flat[at], own * place.lends[there])
+    for there, share in zip(around.to.take(rows, axis=1), around.lends.take(rows, axis=1), strict=True):
+        there += first
+        share *= own
+        flat[there] = np.maximum(flat.take(there), share)
+    best *= np.array([[term.idf] for term in terms])
     return best[:, :n]
 
 
-def _alone(view: View, term: TermMatch, around: list[Neighbour]) -> Floats:
-    """idf times the same for one term. Shape (n,)."""
-    alone: Floats = term.idf * _at_best(view, [term], around)[0]
+def _alone(view: View, term: TermMatch, around: Passages) -> Floats:
+    """The same for one term. Shape (n,)."""
+    alone: Floats = _at_best(view, [term], around)[0]
     return alone
 
 
 def _meaning(view: View, around: Passages) -> Floats:
     """Mean nearness in meaning over the passage, each place by how far it counts."""
     own = view.value(semantic.FEATURE)
-    if not around.places:
+    if not len(around.of):
         return own
     total = own.copy()
-    padded = np.append(own, 0.0)
-    for place in around.places:
-        there = padded.take(place.of)
-        there *= place.factor
+    for of, factor in zip(around.of, around.factor, strict=True):
+        there = own.take(of, mode="clip")  # of none, whatever comes counts for nothing
+        there *= factor
         total += there
     total /= around.weight
     return total

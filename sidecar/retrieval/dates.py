@@ -28,6 +28,8 @@ _ISO_MONTH = late(r"(?<![\w-])((?:19|20)\d\d)-(\d\d)(?![\w-])|((?:19|20)\d\d)[�
 _YEAR = late(
     r"(?<![\w.,$€£#/:-])((?:19|20)\d\d)(?![\w%/:-]|[.,]\d)(?!\s?[年년]\s?\d)|(?<!\d)((?:19|20)\d\d)[年년](?!\s?\d)"
 )
+_SIGN = late(r"\d|" + "|".join(name.title() for name in MONTHS if len(name) == 3))
+"""What nothing that names a time is without."""
 # A month alone must have its capital; short forms and "May" are words and names as well, and need a hint.
 _MONTH = late(r"\b(" + "|".join(name.title() for name in MONTHS if len(name) > 4 and name != "sept") + r")\b")
 _HINTED = late(
@@ -58,6 +60,8 @@ def days_off(task: str, create_time: NDArray[np.int64], live: NDArray[np.bool_])
 def _parts(task: str) -> set[tuple[int | None, int | None, int | None]]:
     """Year, month and day of each time named; None for what is not said."""
     text = normalize(task)
+    if not _SIGN.search(text):
+        return set()
     found: set[tuple[int | None, int | None, int | None]] = set()
     for year, month, day in find_dates(text):
         found.add((year, month, day))

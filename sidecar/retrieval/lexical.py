@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from operator import or_
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -128,6 +129,12 @@ class InvertedIndex(Generic[Key]):
         """False if no row bears the key; True if some row does, though it may be dead or newer than the reader."""
         hashed = self._hasher.of(key)
         return hashed in self._postings or (self._base.row_count > 0 and self._base.find(hashed) is not None)
+
+    def among(self, keys: Sequence[Key]) -> list[bool]:
+        """The same of many keys at once."""
+        hashes = list(map(self._hasher.of, keys))
+        added = map(self._postings.__contains__, hashes)
+        return list(map(or_, added, self._base.among(hashes)))
 
     @property
     def unpacked(self) -> int:

@@ -56,6 +56,14 @@ class Packed:
         start, end = self.starts[at], self.starts[at + 1]
         return self.rows[start:end], self.counts[start:end]
 
+    def among(self, keys: Sequence[int]) -> list[bool]:
+        """True for each hash that some row bears."""
+        if not len(self.hashes):
+            return [False] * len(keys)
+        asked = np.array(keys, dtype=np.uint64)
+        found: list[bool] = (self.hashes.take(self.hashes.searchsorted(asked), mode="clip") == asked).tolist()
+        return found
+
 
 EMPTY = Packed.of(
     np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), row_count=0

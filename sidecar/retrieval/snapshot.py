@@ -142,7 +142,7 @@ class Snapshot:
         """The same without vectors: `cosine` is of no length."""
         tokens, words = task_words(task)
         known = self._terms
-        about = find_subjects(task, self.contents.marks, self.columns.live, self.kept_of_texts)
+        about = find_subjects(task, self.contents.marks, self.columns.live)
         around = dict.fromkeys(
             token for text in (*context.goals, *context.projects, *context.files) for token in tokenize(text)
         )

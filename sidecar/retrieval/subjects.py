@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.features.view import Kept, Words
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
@@ -67,13 +66,13 @@ def _with_capital(text: str) -> set[str]:
     return set(filter(_is_capital, _WORD.findall(normalize(text))))
 
 
-def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask, kept: Kept) -> Subjects:
+def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask) -> Subjects:
     """Marks the rows that are about whom `task` asks about. `live` is the mask of the snapshot's n rows."""
     n = len(live)
     fewest = _fewest(live)
     found = Subjects(np.zeros(n, bool), np.zeros(n, bool))
-    named: Words[str, bool] = kept.once("named", lambda: Words(lambda name: ("named", name) in marks))
-    for name in filter(named.__getitem__, {name for name, _, _ in _candidates(_words(task))}):
+    names = {name for name, _, _ in _candidates(_words(task))}
+    for name in compress(names, marks.among([("named", name) for name in names])):
         for part in ("whole", "first"):
             rows, _ = marks.find(("of subject", part, name), live)
             speaking, _ = marks.find(("of speaker", part, name), live)
@@ -106,9 +105,7 @@ def _fewest(live: Mask) -> float:
 
 
 def _speaks(name: str, marks: InvertedIndex[Mark], live: Mask, fewest: float) -> bool:
-    return ("named", name) in marks and any(
-        len(marks.find(("of speaker", part, name), live)[0]) >= fewest for part in ("whole", "first")
-    )
+    return any(len(marks.find(("of speaker", part, name), live)[0]) >= fewest for part in ("whole", "first"))
 
 
 def _is_mentioned(word: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask, fewest: float) -> bool:

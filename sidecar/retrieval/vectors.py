@@ -65,7 +65,8 @@ def cosines(matrix: Codes, inverse: Floats, task: Codes) -> Floats:
     cosine = np.zeros(rows)
     if dimension:
         for first in range(0, rows, ROWS_AT_ONCE):
-            cosine[first : first + ROWS_AT_ONCE] = _products(matrix[first : first + ROWS_AT_ONCE], task[None])[:, 0]
+            some = slice(first, first + ROWS_AT_ONCE)
+            simsimd.dot(matrix[some], task, out=cosine[some])
     squares = int(np.square(task, dtype=np.int64).sum())
     cosine *= inverse
     cosine *= 1.0 / math.sqrt(squares) if squares else 0.0
