@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.domain.memories import Memory, UseCounts
 
@@ -22,12 +25,14 @@ class NamespaceState:
 @dataclass(frozen=True, slots=True)
 class IndexedState:
     """How a namespace stands to the index file that was kept of it, as of one moment. `index_version` is the score
-    version of the file, `change` all that was written since; `ids` are those of all memories, by key."""
+    version of the file, `change` all that was written since; `keys` and `ids` are those of all memories, the i-th
+    of each of one."""
 
     file: str
     index_version: int
     change: Change
-    ids: Mapping[int, str]
+    keys: NDArray[np.int64]
+    ids: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

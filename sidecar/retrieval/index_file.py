@@ -15,6 +15,7 @@ import platform
 import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,8 @@ HEADER_BYTES = 1 << 15
 ALIGNED = mmap.ALLOCATIONGRANULARITY
 AT_ONCE = 1 << 16
 """Rows that are copied at a time."""
+AT_WORK = 2
+"""Threads that check the sums of a file."""
 _PREFIX = len(MAGIC) + 8
 _OF_ROWS = "rows/"
 """Before the names of the table's columns; postings have "terms/" and "marks/"."""
@@ -122,7 +125,10 @@ def read(path: Path, identity: str, score_version: int) -> IndexArrays:
         if known != (identity, made_by(), score_version):
             raise UnusableError("it is of another state, or was made by another program")
         try:
-            found = {name: _mapped(file.fileno(), size, *described) for name, described in header["arrays"].items()}
+            arrays = header["arrays"]
+            with ThreadPoolExecutor(AT_WORK) as pool:  # the sums are worked out without Python's lock
+                mapped = pool.map(lambda described: _mapped(file.fileno(), size, *described), arrays.values())
+                found = dict(zip(arrays, mapped, strict=True))
             rows = int(header["rows"])
             columns = {name.removeprefix(_OF_ROWS): a for name, a in found.items() if name.startswith(_OF_ROWS)}
             if any(len(column) < rows for column in columns.values()):

@@ -12,6 +12,9 @@ from itertools import compress
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sidecar.domain import IndexedState
 from sidecar.retrieval import changing, index_file
 from sidecar.retrieval.contents import Contents
@@ -108,11 +111,9 @@ class KeptIndexes:
         if change.score_version < state.index_version:
             raise UnusableError("it is newer than the store")
         found = index_file.read(self._store.folder / state.file, self._identity(namespace), state.index_version)
-        keys = found.columns["key"][: found.rows].tolist()
-        ids = [state.ids.get(key, "") for key in keys]
+        ids = _ids_of(found.columns["key"][: found.rows], state)
         contents = changing.changed(self._of_arrays(found, ids, Near(cells=found.cells)), change)
-        alive = contents.columns.key[contents.columns.live].tolist()
-        if len(alive) != len(state.ids) or not all(key in state.ids for key in alive):
+        if not np.array_equal(np.sort(contents.columns.key[contents.columns.live]), np.sort(state.keys)):
             raise UnusableError("it does not hold what the store holds")
         return Snapshot(contents), touched
 
@@ -125,3 +126,16 @@ class KeptIndexes:
     def _identity(self, namespace: str) -> str:
         """Of everything but the program that a file goes by. Keyed, so that it does not tell the namespace's name."""
         return f"{self._source.hasher.of((namespace, *self._of)):016x}"
+
+
+def _ids_of(keys: NDArray[np.int64], state: IndexedState) -> list[str]:
+    """The ids of these keys, "" for one that is not there any more."""
+    if not len(state.keys) or len(state.keys) != len(state.ids):
+        raise UnusableError("it does not hold what the store holds")
+    order = np.argsort(state.keys)
+    sorted_keys = state.keys[order]
+    at = np.minimum(sorted_keys.searchsorted(keys), len(order) - 1)
+    ids = np.array(state.ids, dtype=object)[order[at]]
+    ids[sorted_keys[at] != keys] = ""
+    found: list[str] = ids.tolist()
+    return found

@@ -22,13 +22,13 @@ from sidecar.retrieval.kept_indexes import KeptIndexes
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import snapshot_from
 from sidecar.retrieval.sources import Stored
-from sidecar.store import Limits, Store
+from sidecar.store import Limits, Store, indexes
 from sidecar.store.indexes import PREFIX
 from tests.retrieval.pictures import picture
 
 NOW = 1_700_000_000_000_000
 WORDS = "Ann Bob deploy release rotateApiKey OPS-1234 notes the svc/auth-gw/rotate.py 猫が好き 1970 ferry Kim".split()
-NAMES = [f"m{number}" for number in range(30)]
+NAMES = [f"m{number}" for number in range(24)] + ["a,b", "c\nd", "é", "猫", "'", "\U0010ffff"]
 
 
 @dataclass
@@ -112,10 +112,11 @@ def change(store: Store, dice: Random, make_packet: Callable[..., Packet]) -> No
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_file_and_what_was_written_since_equal_a_rebuild(
-    tmp_path: Path, seed: int, make_packet: Callable[..., Packet]
+    tmp_path: Path, seed: int, make_packet: Callable[..., Packet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is written before a file is made, while it is open and between two starts: what is loaded from it equals
-    a rebuild from the store, and the store is not read whole again."""
+    a rebuild from the store, and the store is not read whole again. So it is where ids are read some at a time."""
+    monkeypatch.setattr(indexes, "IDS_AT_ONCE", 7)
     dice = Random(seed)
     for start in range(4):
         with serving(tmp_path) as server:
