@@ -146,7 +146,7 @@ def seconds_to_serving(folder: Path, *flags: str) -> tuple[float, int]:
 
 def seconds_of_bare_imports() -> float:
     """How long a process takes that only imports what the server needs."""
-    code = "import numpy, grpc, simsimd, google.protobuf, grpc_health.v1.health, Stemmer, click, rich"
+    code = "import numpy, grpc, simsimd, google.protobuf, grpc_health.v1.health, Stemmer, click"
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, env={**_as_installed(), "OMP_NUM_THREADS": "1"})
     return time.perf_counter() - start
