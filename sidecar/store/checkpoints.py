@@ -1,18 +1,21 @@
 """When the write-ahead log goes into the database, and how deleted text leaves every file with it.
 
-A checkpoint of a long log copies thousands of pages and waits for the disk, and packets would wait with it. So a log
-that has grown is moved in stages, between which jobs run, with the two long waits on a thread of their own:
+A checkpoint of a long log copies thousands of pages and waits for the disk, and packets would wait with it. So of a log
+that has grown all but the last bit is moved beside the writer, on a thread and a connection of their own:
 
-1. the log is synced, beside the writer;
-2. a pin (a read transaction) keeps SQLite from restarting the log, what came in meanwhile is synced, and the pages are
-   copied into the database without waiting for them (synchronous=OFF);
-3. the database is synced, beside the writer; then the pin is lifted;
-4. the little that was written meanwhile is checkpointed the usual way, and the log is cut off.
+1. a pin (a read transaction) keeps SQLite from restarting the log;
+2. beside the writer, the log is synced, the pages up to the pin are copied into the database without waiting for them
+   (synchronous=OFF), what deleted rows left in them is cleared, and the database is synced; then the pin is lifted;
+3. if much was written meanwhile, the same again;
+4. the little that is left is checkpointed the usual way, and the log is cut off.
 
 It is as safe as SQLite's own checkpoint, which does the same in one go: no page is copied whose frame is not on the
-disk in the log (2), and no frame is given up before its page is on the disk in the database (the pin, 3). A crash in
-between leaves the log whole, and the next start plays it again. The pin holds because it is taken while there are
-frames to copy: such a reader depends on the log, and a log that a reader depends on is never restarted.
+disk in the log (a checkpoint takes no frame that came after the oldest reader, here the pin, and all before it are
+synced first), and no frame is given up before its page is on the disk in the database (the pin). A crash in between
+leaves the log whole, and the next start plays it again. The pin holds because it is taken while there are frames to
+copy: such a reader depends on the log, and a log that a reader depends on is never restarted. So the connection that
+copies cannot be at odds with the writer's over where the log begins: only the writer's restarts it, and only while the
+other has nothing to do.
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from enum import Enum
 
 from sidecar.store.failures import UnsyncedError
-from sidecar.store.scrub import clear_gaps, wal_pages
+from sidecar.store.scrub import BEGINNING, Place, clear_gaps, generation, wal_pages
+
+MOST_ROUNDS = 3
+"""So often is a log copied beside the writer before what is left is moved in one go."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,43 +53,45 @@ class Limits:
     retry: float = 0.25
     """Between two attempts, when a reader was in the way."""
     poll: float = 0.005
-    """Between two looks whether a sync is done, and the least wait of all."""
+    """Between two looks whether all is copied, and the least wait of all."""
+    few_pages: int = 256
+    """What was written meanwhile is moved beside the writer, too, if it is more."""
     reserve_pages: int = 64
     """So much may deletes exceed the size limit, in pages."""
 
 
-class _Stage(Enum):
-    RESTING = "resting"
-    SYNCING_LOG = "syncing the log"
-    SYNCING_DATABASE = "syncing the database"
-
-
 class Checkpoints:
-    """Decides and runs checkpoints. Lives on the writer thread."""
+    """Decides and runs checkpoints. Whoever has the writer's turn calls it."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         pin: sqlite3.Connection,
+        copier: sqlite3.Connection,
         database: int,
         wal: int,
         sync: Callable[[int], None],
         limits: Limits,
     ) -> None:
-        """`pin` is a connection for reading, `database` and `wal` are open descriptors of the two files, and `sync`
-        puts one on the disk. Closing a descriptor of the database would drop SQLite's locks on it, so it must stay open
-        as long as the connections."""
+        """`pin` is a connection for reading and `copier` one that copies pages, `database` and `wal` are open
+        descriptors of the two files, and `sync` puts one on the disk. Closing a descriptor of the database would drop
+        SQLite's locks on it, so it must stay open as long as the connections."""
         self._connection = connection
         self._pin = pin
+        self._copier = copier
+        copier.execute("PRAGMA synchronous = OFF")
+        copier.execute("PRAGMA busy_timeout = 0").fetchall()
         self._database = database
         self._wal = wal
         self._sync_file = sync
         self._limits = limits
         self._page_size = int(connection.execute("PRAGMA page_size").fetchone()[0])
-        self._stage = _Stage.RESTING
-        self._syncing: Future[None] | None = None
-        self._to_sync: queue.SimpleQueue[tuple[int, Future[None]] | None] = queue.SimpleQueue()
-        self._beside = threading.Thread(target=self._sync_beside, name="store-checkpoint", daemon=True)
+        self._copying: Future[Place] | None = None
+        self._to_copy: queue.SimpleQueue[Future[Place] | None] = queue.SimpleQueue()
+        self._rounds = 0
+        self._cleared = BEGINNING
+        """Up to where the log's pages are in the database, cleared of what deleted rows left in them."""
+        self._beside = threading.Thread(target=self._copy_beside, name="store-checkpoint", daemon=True)
         self._beside.start()
         self._scrub_since: float | None = None
         self._warned = False
@@ -108,7 +115,7 @@ class Checkpoints:
 
     def wait_seconds(self, now: float) -> float | None:
         """How long the writer may wait for a job before `run` is due; None means for ever."""
-        if self._stage is not _Stage.RESTING:
+        if self._copying is not None:
             return self._limits.poll
         due: list[float] = []
         if self._scrub_since is not None:
@@ -121,9 +128,9 @@ class Checkpoints:
 
     def run(self, now: float, *, idle: bool) -> None:
         """Takes the next step, if one is due. Raises UnsyncedError, sqlite3.Error, OSError."""
-        if self._stage is not _Stage.RESTING:
-            if self._syncing is not None and self._syncing.done():
-                self._next_stage(now)
+        if self._copying is not None:
+            if self._copying.done():
+                self._go_on(now)
         elif now - self._tried < self._limits.retry:
             return
         elif self._scrub_since is not None and now - self._scrub_since >= (
@@ -131,8 +138,8 @@ class Checkpoints:
         ):
             self.run_all(now)
         elif self._wal_is_long():
-            self._tried = now
-            self._start(_Stage.SYNCING_LOG, self._wal)
+            self._tried, self._rounds = now, 0
+            self._start_copying()
 
     def run_all(self, now: float) -> bool:
         """Moves the whole log into the database at once. True: nothing is left in it. Raises as `run`."""
@@ -149,56 +156,53 @@ class Checkpoints:
 
     def close(self) -> None:
         """Ends what runs beside; the connection may be closed then."""
-        self._to_sync.put(None)
+        self._to_copy.put(None)
         self._beside.join()
         self._pin.close()
+        self._copier.close()
 
-    def _next_stage(self, now: float) -> None:
-        if self._stage is _Stage.SYNCING_DATABASE:
+    def _start_copying(self) -> None:
+        self._pin.execute("BEGIN")
+        self._pin.execute("SELECT COUNT(*) FROM meta").fetchone()
+        self._copying = Future()
+        self._to_copy.put(self._copying)
+
+    def _go_on(self, now: float) -> None:
+        """Copies what was written meanwhile, too, and, once that is little, cuts the log off."""
+        self._rest()
+        self._rounds += 1
+        left = os.fstat(self._wal).st_size // self._page_size - self._cleared.frames
+        if left > self._limits.few_pages and self._rounds < MOST_ROUNDS:
+            self._start_copying()
+        else:
             self.run_all(now)
-            return
-        self._finish_sync()
-        try:
-            self._pin.execute("BEGIN")
-            self._pin.execute("SELECT COUNT(*) FROM meta").fetchone()
-            self._sync(self._wal)
-            self._connection.execute("PRAGMA synchronous = OFF")
-            try:
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            finally:
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            self._rest()
-            raise
-        self._start(_Stage.SYNCING_DATABASE, self._database)
 
     def _rest(self) -> None:
-        """Ends a checkpoint in stages wherever it stands; what it copied is on the disk first."""
-        self._finish_sync()
-        if self._pin.in_transaction:
-            self._pin.execute("ROLLBACK")
-        self._stage = _Stage.RESTING
+        """Waits for what is being copied, if anything is. The pin is lifted in any case."""
+        copying, self._copying = self._copying, None
+        try:
+            if copying is not None:
+                self._cleared = copying.result()
+        finally:
+            if self._pin.in_transaction:
+                self._pin.execute("ROLLBACK")
 
-    def _start(self, stage: _Stage, descriptor: int) -> None:
-        self._stage = stage
-        self._syncing = Future()
-        self._to_sync.put((descriptor, self._syncing))
-
-    def _sync_beside(self) -> None:
+    def _copy_beside(self) -> None:
         # Not an executor: those refuse work as soon as the main thread has ended, and the writer goes on until close.
-        while (item := self._to_sync.get()) is not None:
-            descriptor, done = item
+        while (copying := self._to_copy.get()) is not None:
             try:
-                self._sync(descriptor)
+                copied = self._copy()
             except Exception as error:  # noqa: BLE001 - goes to the writer, which waits for it
-                done.set_exception(error)
+                copying.set_exception(error)
             else:
-                done.set_result(None)
+                copying.set_result(copied)
 
-    def _finish_sync(self) -> None:
-        syncing, self._syncing = self._syncing, None
-        if syncing is not None:
-            syncing.result()
+    def _copy(self) -> Place:
+        self._sync(self._wal)
+        _, _, moved = self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        clear_gaps(self._database, self._page_size, wal_pages(self._wal, self._page_size, self._cleared, max(0, moved)))
+        self._sync(self._database)
+        return Place(generation(self._wal), max(0, moved))
 
     def _sync(self, descriptor: int) -> None:
         try:
@@ -210,7 +214,7 @@ class Checkpoints:
         """Moves the log into the database, zeroes stale copies there, and cuts the log off. False: a reader was in the
         way, and some of it is left to do."""
         connection = self._connection
-        pages = wal_pages(self._wal, self._page_size)
+        pages = wal_pages(self._wal, self._page_size, self._cleared)
         (timeout,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for: packets are waiting for us
         try:

@@ -82,7 +82,8 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Call
         connection.execute("PRAGMA synchronous = NORMAL")
         limits, max_pages = _within(quota_bytes, limits, connection)
         pin = connect(files.database, writes=False)
-        checkpoints = Checkpoints(connection, pin, database, wal, sync, limits)
+        copier = connect(files.database, writes=True)
+        checkpoints = Checkpoints(connection, pin, copier, database, wal, sync, limits)
         _recover(checkpoints)
         return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt)
     except BaseException as error:

@@ -6,9 +6,9 @@ place. (Seen: of 2,000 deleted texts of some hundred bytes, 1 to 4 were still in
 each checkpoint the gaps of all pages that it wrote are filled with zeros.
 
 This writes to the file behind SQLite's back, and is safe because the bytes between a page's cell pointers and its cell
-content mean nothing to SQLite, whoever reads or writes them at the same time; because only the writer thread does it,
-right after a complete checkpoint, when the file is the newest state; and because zeros may be written again after a
-crash. The store is never auto-vacuumed: pointer-map pages would look like b-tree pages.
+content mean nothing to SQLite, whoever reads or writes them at the same time; because only who has just checkpointed
+does it, while nobody else can; and because zeros may be written again after a crash. The store is never auto-vacuumed:
+pointer-map pages would look like b-tree pages.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,25 @@ _BTREE_HEADER_SIZE = {2: 12, 5: 12, 10: 8, 13: 8}
 """By page type: interior index, interior table, leaf index, leaf table."""
 
 
-def wal_pages(wal: int, page_size: int) -> list[int]:
-    """Numbers of the pages that the write-ahead log (an open descriptor) holds in its present generation, ascending."""
+class Place(NamedTuple):
+    """How far into a write-ahead log: so many frames of one generation of it."""
+
+    generation: bytes = b""
+    frames: int = 0
+
+
+BEGINNING = Place()
+"""Of any log."""
+
+
+def generation(wal: int) -> bytes:
+    """What tells the present generation of the log (an open descriptor) from those before it; b"" if it is empty."""
+    return os.pread(wal, 8, 16)
+
+
+def wal_pages(wal: int, page_size: int, after: Place = BEGINNING, until: int | None = None) -> list[int]:
+    """Numbers of the pages that the write-ahead log (an open descriptor) holds in its present generation, ascending.
+    Only of frames behind `after`, if that is of this generation, and of the first `until` frames; None: of all."""
     frame = _FRAME_HEADER + page_size
     count = (os.fstat(wal).st_size - _WAL_HEADER) // frame
     if count <= 0:
@@ -35,7 +53,7 @@ def wal_pages(wal: int, page_size: int) -> list[int]:
     with mmap.mmap(wal, _WAL_HEADER + count * frame, prot=mmap.PROT_READ) as mapped:
         salt = mapped[16:24]
         rows = np.ndarray((count, frame), np.uint8, mapped, _WAL_HEADER)
-        heads = rows[:, :16].copy()
+        heads = rows[after.frames if after.generation == salt else 0 : until, :16].copy()
         del rows  # or the map could not be closed
     current = (heads[:, 8:16] == np.frombuffer(salt, np.uint8)).all(axis=1)
     pages: list[int] = np.unique(heads[current, :4].copy().view(">u4")).tolist()

@@ -11,7 +11,7 @@ import pytest
 
 from sidecar.domain import Packet, Rating, UseReport
 from sidecar.store import Limits, Store
-from sidecar.store.scrub import gap, wal_pages
+from sidecar.store.scrub import Place, gap, generation, wal_pages
 
 NOW = 1_700_000_000_000_000
 
@@ -145,7 +145,8 @@ def test_gaps_are_found_only_in_tree_pages() -> None:
 
 
 def test_the_pages_of_the_log_are_those_of_its_present_generation(tmp_path: Path) -> None:
-    """Frames that a restarted log has not overwritten yet are not its pages any more."""
+    """Frames that a restarted log has not overwritten yet are not its pages any more, and how far somebody had come in
+    what it held before says nothing of it."""
     path = tmp_path / "x.db"
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -154,9 +155,16 @@ def test_the_pages_of_the_log_are_those_of_its_present_generation(tmp_path: Path
     connection.executemany("INSERT INTO t VALUES (zeroblob(3000))", [()] * 9)
     with (tmp_path / "x.db-wal").open("rb") as wal:
         assert wal_pages(wal.fileno(), 4096) == list(range(1, 12))
+        frames = ((tmp_path / "x.db-wal").stat().st_size - 32) // (24 + 4096)
+        begun, whole = (Place(generation(wal.fileno()), number) for number in (4, frames))
+        ahead = wal_pages(wal.fileno(), 4096, until=4)
+        assert len(ahead) <= 4
+        assert {*ahead, *wal_pages(wal.fileno(), 4096, begun)} == {*range(1, 12)}
+        assert wal_pages(wal.fileno(), 4096, whole) == []
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         connection.execute("UPDATE t SET x = randomblob(3000) WHERE rowid = 1")
         assert wal_pages(wal.fileno(), 4096) == [3]
+        assert wal_pages(wal.fileno(), 4096, whole) == [3]
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         assert wal_pages(wal.fileno(), 4096) == []
     connection.close()
