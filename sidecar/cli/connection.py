@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -58,6 +59,17 @@ def settings_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in OWN_VARIABLES}
 
 
+class NumberRange(click.FloatRange):
+    """click's range, and no NaN, which is below and above nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. BadParameter for what is none of the range."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return found
+
+
 def server_options(
     *, namespace: bool = True, unnamed: str = '"default"', timeout: float = 10.0
 ) -> Callable[[Command], Command]:
@@ -84,7 +96,7 @@ def server_options(
             ),
             click.option(
                 "--timeout",
-                type=click.FloatRange(min=0, min_open=True, max=86_400),
+                type=NumberRange(min=0, min_open=True, max=86_400),
                 default=timeout,
                 show_default=True,
                 metavar="SECONDS",

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sidecar.cli import screen
+from sidecar.formats.jsonl import not_utf8
 
 if TYPE_CHECKING:
     from memoryranker.client import RankerRpcError
@@ -138,9 +139,8 @@ class Failure(click.ClickException):
 def unreadable(name: str, error: OSError | UnicodeError) -> Failure:
     """A file that cannot be read: in every command another code for one that is not there."""
     if isinstance(error, UnicodeDecodeError):
-        words = f"is not UTF-8, at byte {error.start + 1}"
-    else:
-        words = getattr(error, "strerror", None) or str(error)
+        return Failure(f"cannot read {name}: {not_utf8(error)}", ExitCode.USAGE)
+    words = getattr(error, "strerror", None) or str(error)
     return Failure(f"cannot read {name}: {words}", ExitCode.NOT_FOUND if _is_missing(error) else ExitCode.USAGE)
 
 

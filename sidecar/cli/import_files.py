@@ -79,7 +79,10 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
         return
     with _opened(source) as stream:
         begun = _Begun(stream)
-        source.format = source.format or reading.format or detect(source.name, begun.head)
+        if wrong := jsonl.utf16(begun.head):
+            yield Problem(1, "", wrong)
+            return
+        source.format = source.format or _format(source.name, begun.head, reading)
         if source.format == "jsonl":
             yield from jsonl.read(begun.lines(), reading.maps, reading.aside)
             return
@@ -89,6 +92,8 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
                 yield from documents.read(data, reading.maps, reading.aside)
             else:
                 yield from markdown.memories(markdown.parse(data.decode("utf-8-sig")), source.name)
+        except UnicodeDecodeError as error:
+            yield Problem(1, "", jsonl.not_utf8(error))
         except ValueError as error:
             yield Problem(1, "", str(error))
 
@@ -121,7 +126,10 @@ def _file(path: Path, reading: Reading, seen: set[Path], above: tuple[Path, ...]
     source = Source(name_of(path), "", path)
     with _opened(source) as stream:
         begun = _Begun(stream)
-        source.format = reading.format or detect(path.name, begun.head)
+        if jsonl.utf16(begun.head):  # which is told when it is read
+            yield source
+            return
+        source.format = _format(path.name, begun.head, reading)
         if source.format != "markdown":
             yield source
             return
@@ -160,6 +168,13 @@ def _imported(
         source.problems.append(Problem(found.line, "", words))
     else:
         yield from _file(path, Reading(reading.maps, "markdown"), seen, above)
+
+
+def _format(name: str, head: bytes, reading: Reading) -> str:
+    try:
+        return reading.format or detect(name, head)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 @contextmanager

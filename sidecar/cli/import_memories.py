@@ -32,8 +32,9 @@ Examples:
   memory-ranker import chat.jsonl --map content=message.text --map create_time=ts --map metadata.user=from
   memory-ranker export --no-log | memory-ranker import - --namespace trial
 
-A bad line is told by its number, and the rest goes in: exit code 6. What is there already stays as it is, so that an
-import that broke off, or a file that has grown, can be imported again. docs/import.md describes the formats.""",
+A bad line is told by its number, and the rest goes in: exit code 6. What the file says stands: importing it again puts
+back what was changed or deleted since, and changes nothing where nothing was. So an import that broke off, or a file
+that has grown, can be imported again. docs/import.md describes the formats.""",
 )
 @click.argument("files", nargs=-1, required=True)
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="The files' format.  [default: detected]")
@@ -64,10 +65,11 @@ def import_memories(
         log = stack.enter_context(LogLines.opened())
         found = Found(sources, reading, tally, log)
         if dry_run:
-            shown, total = _look(found)
+            shown, total, rows = _look(found)
         else:
             client = stack.enter_context(connection.client())
-            found.embedder = client.status().embedder
+            status = client.status()
+            found.embedder, found.dimension = status.embedder, status.dimension
             _send(connection, client, found, stack)
     tally.notes += [(source, note) for source in sources for note in source.notes]
     if reading.aside:
@@ -77,8 +79,8 @@ def import_memories(
         tally.notes.append((None, Problem(0, "", unsaid_words(tally.unsaid))))
     tally.refused.sort(key=lambda each: (sources.index(each[0]), each[1].place))
     if dry_run:
-        show_look(connection, tally, shown, total, len(log))
-        exit_with(batch_exit_code(len(tally.refused), total + len(log) + len(tally.refused)))
+        show_look(connection, tally, shown, total, rows)
+        exit_with(batch_exit_code(len(tally.refused), total + rows + len(tally.refused)))
     else:
         show(connection, tally)
         exit_with(batch_exit_code(len(tally.refused), tally.total))
@@ -99,7 +101,7 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
     except click.ClickException:
         raise
     except KeyboardInterrupt:
-        screen.note(f"interrupted: {done:,} memories are in; run it again to go on, what is in already stays as it is")
+        screen.note(f"interrupted: {done:,} memories are in; run it again to go on, what is in is found unchanged")
         raise
     except Exception as error:
         from memoryranker.client import RankerRpcError
@@ -123,7 +125,7 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
 def _broken_off(connection: Connection, error: Any, place: str) -> Failure:
     so_far = f"in up to {place}" if place else "nothing is in yet"
     return failure_of(error, connection.address, connection.timeout).adding(
-        f"{so_far}; run it again when that is mended: what is in already stays as it is"
+        f"{so_far}; run it again when that is mended: what is in is found unchanged"
     )
 
 
@@ -153,11 +155,21 @@ def _progress(sources: Sequence[Source], tally: Tally) -> Iterator[Callable[...,
         yield advance
 
 
-def _look(found: Found) -> tuple[list[Any], int]:
-    """The first memories that would go in, and how many would."""
+def _look(found: Found) -> tuple[list[Any], int, int]:
+    """The first memories that would go in, how many would, and how many rows of the log."""
+    from sidecar.store.log_rows import read_row
+
     shown: list[Any] = []
     total = 0
     for total, message in enumerate(found.memories(), 1):
         if len(shown) < MOST_SHOWN:
             shown.append((found.place_of(total - 1), message))
-    return shown, total
+    rows = 0
+    for start, chunk in found.log.chunks():
+        for index, line in enumerate(chunk.splitlines(), start):
+            try:
+                read_row(line)
+                rows += 1
+            except ValueError as error:
+                found.refuse_row(index, str(error))
+    return shown, total, rows

@@ -13,6 +13,8 @@ from sidecar.cli.import_tally import Tally
 from sidecar.formats.items import Header, LogItem, MemoryItem, Problem
 
 LOG_BYTES = 1 << 20
+MOST_LOG_BYTES = 4_000_000
+"""A row with more fits into no message of an export or an import."""
 IN_MEMORY_BYTES = 16 << 20
 
 
@@ -65,14 +67,19 @@ class Found:
         self.tally = tally
         self.log = log
         self.embedder = ""
+        self.dimension: int | None = None
+        """Numbers in a vector of the store; None as long as that is not known."""
         self._reading = reading
         self._where: dict[str, tuple[Source, int]] = {}
         self._order: list[str] = []
         self._other_embedder = False
 
     def memories(self) -> Iterator[Any]:
-        """Each memory as the client's message."""
+        """Each memory as the client's message. A bad one is sorted out here, so that it neither ends the stream nor
+        keeps a later one of its id out."""
         from memoryranker.client import memory
+
+        from sidecar.rpc.incoming_memories import faults
 
         for source, item in self._items():
             fields = dict(item.fields)
@@ -82,6 +89,9 @@ class Found:
                 message = memory(**fields)
             except (TypeError, ValueError) as error:
                 self._refuse(source, item.place, fields["id"], str(error))
+                continue
+            if wrong := faults(message, self.dimension):
+                self._refuse(source, item.place, message.id, wrong)
                 continue
             if message.id in self._where:
                 before, place = self._where[message.id]
@@ -118,6 +128,9 @@ class Found:
                 match item:
                     case MemoryItem():
                         yield source, item
+                    case LogItem() if len(item.line) > MOST_LOG_BYTES:
+                        words = f"has {len(item.line):,} bytes; a row of the log has at most {MOST_LOG_BYTES:,}"
+                        self._refuse(source, item.place, "", words)
                     case LogItem():
                         self.log.add(source, item.place, item.line)
                     case Header():

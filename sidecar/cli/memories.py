@@ -50,7 +50,7 @@ Examples:
 @server_options()
 def list_memories(connection: Connection, filter: Any, limit: int | None, embedding: bool) -> None:
     """Lists memories in the order of their ids: all, or those that pass the filter."""
-    with connection.client() as client:
+    with connection.client() as client, checked_values():
         memories = client.list(
             connection.namespace, filter or None, page_size=min(limit or 500, 500), include_embedding=embedding
         )
@@ -126,7 +126,7 @@ def delete(connection: Connection, memory_ids: Sequence[str], filter: Any, yes: 
     """Deletes memories with their text, vectors and handles: by id, or all that pass a filter."""
     if bool(memory_ids) == bool(filter):
         raise click.UsageError("name ids or give a filter, one of the two")
-    with connection.client() as client:
+    with connection.client() as client, checked_values():
         if filter and not yes:
             count = len(list(client.list(connection.namespace, filter, page_size=1000)))
             _ask(f"{count} of the namespace {connection.namespace!r}")

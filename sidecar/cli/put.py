@@ -102,7 +102,10 @@ def put_batch(client: Client, namespace: str, batch: list[tuple[int, Mapping[str
 
     for line, given in batch:
         try:
-            built.append(memory(**given))
+            message = memory(**given)
+            if message.ByteSize() > BATCH_BYTES:  # it may not even fit into a message
+                _check(client, message)
+            built.append(message)
             lines.append(line)
         except (TypeError, ValueError) as error:
             tally.refused.append((line, str(given.get("id", "")), str(error)))
@@ -119,6 +122,13 @@ def put_batch(client: Client, namespace: str, batch: list[tuple[int, Mapping[str
         else:
             tally.refused.append((line, result.memory_id, found["status"]["message"]))
     return outcomes
+
+
+def _check(client: Client, message: Any) -> None:
+    from sidecar.rpc.incoming_memories import faults
+
+    if wrong := faults(message, client.status().dimension):
+        raise ValueError(wrong)
 
 
 def batches(
@@ -167,7 +177,7 @@ def _put_lines(connection: Connection, name: str) -> None:
     except OSError as error:
         raise unreadable(name, error) from error
     except Failure as failure:
-        # Doing it again is safe: what is there already stays as it is.
+        # Doing it again is safe: what is stored is found unchanged.
         raise failure.adding(f"stored up to line {line}; run it again when that is mended") from failure
     tally.refused.sort()
     if connection.as_json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from sidecar.formats import jsonl
 from sidecar.formats.documents import LISTS
 
@@ -19,14 +21,19 @@ _BY_ENDING = {
 
 
 def detect(name: str, head: bytes) -> str:
-    """One of FORMATS. `name` may be "-"; `head` is the file's beginning."""
-    ending = name[name.rfind(".") :].lower() if "." in name else ""
+    """One of FORMATS. `name` may be "-"; `head` is the file's beginning. ValueError where neither tells it."""
+    ending = PurePath(name).suffix.lower()
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"["):
         return "json"
     if not text.startswith(b"{"):
+        if ending:
+            raise ValueError(
+                f"{name} has the ending {ending} and does not begin as JSON; say what it is with --format, "
+                f"{' or '.join(FORMATS)}"
+            )
         return "markdown"
     try:
         first = jsonl.parse(text.split(b"\n", 1)[0].decode())

@@ -10,6 +10,8 @@ from sidecar.formats.items import Header, Item, LogItem, MemoryItem, Problem, un
 from sidecar.formats.mapping import Path, memory_fields
 
 VERSION = 1
+MOST_DIGITS = 400
+"""Of a whole number: no double holds so many, and Python would not read many more."""
 EXPORT = "export"
 LOG_TYPES = ("store_priors", "pruned_session", "memory_state", "rating", "pruned_use", "packet", "report")
 """Values of `type` that mark a row of the log; a memory has no such field."""
@@ -38,7 +40,7 @@ def read_objects(given: Iterable[Any], maps: Mapping[str, Path], aside: dict[str
 def parse(text: str | bytes) -> Any:
     """JSON without NaN, infinities and doubled keys, which Python would let through. ValueError if it is none."""
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
+        return json.loads(text, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError("nests too deep") from error
 
@@ -46,7 +48,7 @@ def parse(text: str | bytes) -> Any:
 def fault_of(error: ValueError) -> str:
     """What is wrong with a line that cannot be parsed, in words that follow its number."""
     if isinstance(error, UnicodeDecodeError):
-        return f"is not UTF-8, at byte {error.start + 1}"
+        return not_utf8(error)
     if not isinstance(error, json.JSONDecodeError):
         return f"is not a JSON object: {error}"
     if error.msg == "Extra data":
@@ -56,6 +58,17 @@ def fault_of(error: ValueError) -> str:
     if error.pos >= len(error.doc.rstrip()):
         return "is not a whole JSON object: it ends before the object does"
     return f"is not a whole JSON object: {error.msg.removesuffix(' at')} at character {error.colno}"
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """The same for bytes that are no text."""
+    return utf16(error.object) or f"is not UTF-8, at byte {error.start + 1}"
+
+
+def utf16(head: bytes) -> str:
+    """Words for a file that begins so, if it is UTF-16, as its mark or a NUL in the first character tell; else ""."""
+    is_utf16 = head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:2]
+    return "seems to be UTF-16; save the file as UTF-8" if is_utf16 else ""
 
 
 def header_line(namespace: str, embedder: str, time: str) -> bytes:
@@ -120,6 +133,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         doubled = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"the key {doubled!r} stands twice in one object")
     return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a whole number in it has {len(digits):,} digits; write it as a string")
+    return int(digits)
 
 
 def _no_constant(name: str) -> Any:

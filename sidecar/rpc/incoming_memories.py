@@ -69,7 +69,7 @@ _CLEARED: Mapping[str, Any] = {
 _TEXT_BYTES = {"kind": 64, "superseded_by": 256, "source_thread": 256, "subject": 256}
 
 
-def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension: int) -> dict[str, Any]:
+def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension: int | None) -> dict[str, Any]:
     """The fields of a memory that are set, by name, as `Memory` holds them."""
     given: dict[str, Any] = {}
     if message.content:
@@ -108,12 +108,20 @@ def read_fields(bad: Violations, path: str, message: types_pb2.Memory, dimension
     return given
 
 
-def read_memory(bad: Violations, path: str, message: types_pb2.Memory, dimension: int) -> dict[str, Any]:
+def read_memory(bad: Violations, path: str, message: types_pb2.Memory, dimension: int | None) -> dict[str, Any]:
     """The fields of a memory that is written as a whole: it must have an id and a content."""
     read_id(bad, f"{path}.id", message.id)
     if not message.content:
         check_text(bad, f"{path}.content", message.content, 1, CONTENT_BYTES)
     return read_fields(bad, path, message, dimension)
+
+
+def faults(message: types_pb2.Memory, dimension: int | None) -> str:
+    """What is wrong with a memory that is to be written as a whole, in words; "" if nothing is. With `dimension` None a
+    vector may have any length. What depends on the memory as it stands in the store is not looked at."""
+    bad = Violations()
+    read_memory(bad, "", message, dimension)
+    return "; ".join(f"{each.field.removeprefix('.')} {each.description}" for each in bad.found)
 
 
 def read_changes(bad: Violations, request: memory_pb2.UpdateMemoryRequest, dimension: int) -> dict[str, Any]:

@@ -86,12 +86,16 @@ def read_time(bad: Violations, path: str, value: Timestamp) -> Micros:
     return value.seconds * SECOND + value.nanos // 1000
 
 
-def read_vector(bad: Violations, path: str, data: bytes, dimension: int) -> NDArray[np.float32] | None:
-    """A vector of `dimension` numbers, finite, not all zero; None if it is not one. `dimension` 0: none is taken."""
+def read_vector(bad: Violations, path: str, data: bytes, dimension: int | None) -> NDArray[np.float32] | None:
+    """A vector of `dimension` numbers, finite, not all zero; None if it is not one. `dimension` 0: none is taken; None:
+    any number of them is."""
     if dimension == 0:
         bad.add(path, "is set; this store keeps no vectors (its embedder is none), so leave it unset")
         return None
-    if len(data) != 4 * dimension:
+    if dimension is None and len(data) % 4:
+        bad.add(path, f"has {len(data):,} bytes; must have four for each number, a little-endian float32")
+        return None
+    if dimension is not None and len(data) != 4 * dimension:
         bad.add(
             path,
             f"has {len(data):,} bytes; must have {4 * dimension:,}: as many numbers as the store's dimension "

@@ -114,6 +114,91 @@ def test_what_the_server_refuses_is_told_by_line_too(run: Run) -> None:
         assert expected in words[number]
 
 
+def test_an_over_long_line_is_told_and_stops_nothing(run: Run) -> None:
+    """More than a message holds: the line and the limit are named, all the others go in; so with `put --jsonl`."""
+    huge = [
+        line(2, content="x" * 4_400_000),
+        line(3, metadata={"m": "x" * 5_000_000}),
+        line(4, embedding=[0.5] * 10**6),
+    ]
+    row = json.dumps({"type": "rating", "memory_id": "m1", "reason": "x" * 4_400_000})
+    Path("memories.jsonl").write_text("\n".join([line(1), *huge, line(5), row]))
+    found = document(run("import", "memories.jsonl", "--json"), ExitCode.PARTLY)
+    assert found["created"] == 2
+    assert [each["line"] for each in found["refused"]] == [2, 3, 4, 6]
+    assert found["refused"][0]["message"] == "content has 4,400,000 bytes; must have 1 to 65,536"
+    put = document(run("put", "--jsonl", "memories.jsonl", "--json"), ExitCode.PARTLY)
+    assert put["unchanged"] == 2
+    assert [each["line"] for each in put["refused"]] == [2, 3, 4, 6]
+    assert put["refused"][0]["message"] == "content has 4,400,000 bytes; must have 1 to 65,536"
+
+
+def test_a_good_line_goes_in_whatever_was_wrong_with_one_of_its_id(run: Run) -> None:
+    """Before it or after it; only a second good one is a double."""
+    bad = [line(1, relevance=7), line(1, embedding=[0.5]), line(1, content="\u200b")]
+    Path("memories.jsonl").write_text("\n".join([*bad, line(1), line(1, content="again"), line(1, relevance=-1)]))
+    found = document(run("import", "memories.jsonl", "--json"), ExitCode.PARTLY)
+    assert found["created"] == 1
+    assert [each["line"] for each in found["refused"]] == [1, 2, 3, 5, 6]
+    assert "the id of line 4" in found["refused"][3]["message"]
+    assert document(run("get", "m1", "--json"))["content"] == "memory 1"
+
+
+def test_a_dry_run_refuses_what_the_import_would(run: Run) -> None:
+    """All that can be told without a store, in the same words."""
+    values: list[dict[str, Any]] = [
+        {"importance_override": 3.0},
+        {"content": "a\0b"},
+        {"content": "\u200b\u2060"},
+        {"token_count": 0},
+        {"embedding": "AAAA"},
+        {"tags": ["x" * 129]},
+        {"metadata": {"ref": 2**53 + 1}},
+        {"valid_from_time": "2026-02-01", "valid_until_time": "2026-01-01"},
+    ]
+    rows = [{"type": "rating", "namespace": "n", "memory_id": "m0", "rating": "superb", "time": "2026-01-01T00:00:00Z"}]
+    lines = [line(number, **value) for number, value in enumerate(values, 1)]
+    Path("memories.jsonl").write_text("\n".join([*lines, *map(json.dumps, rows), line(100)]))
+    looked = document(run("import", "memories.jsonl", "--dry-run", "--json"), ExitCode.PARTLY)
+    assert (looked["memories"], looked["log_rows"]) == (1, 0)
+    done = document(run("import", "memories.jsonl", "--json"), ExitCode.PARTLY)
+    assert done["created"] == 1
+    assert [each["line"] for each in done["refused"]] == list(range(1, 10))
+    told = {each["line"]: each["message"] for each in looked["refused"]}
+    assert told.pop(5) == "embedding has 3 bytes; must have four for each number, a little-endian float32"
+    assert told == {each["line"]: each["message"] for each in done["refused"] if each["line"] != 5}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["memories.jsonl", "MEMORY.md", "-"])
+def test_a_file_in_utf_16_is_told_as_such(run: Run, encoding: str, name: str) -> None:
+    """Once, with what to do, and not by the byte."""
+    data = f"{line(1)}\n{line(2)}\n".encode(encoding)
+    Path("MEMORY.md").write_bytes(data)
+    Path("memories.jsonl").write_bytes(data)
+    found = document(run("import", name, "--json", stdin=data), ExitCode.REFUSED)
+    assert [each["message"] for each in found["refused"]] == ["seems to be UTF-16; save the file as UTF-8"]
+
+
+def test_a_number_of_thousands_of_digits_is_told_as_such(run: Run) -> None:
+    """In our words, not in Python's."""
+    Path("memories.jsonl").write_text(line(1).replace("{", '{"source_sequence": ' + "9" * 5000 + ", ", 1))
+    for command in (("import", "memories.jsonl"), ("put", "--jsonl", "memories.jsonl")):
+        found = run(*command)
+        assert found.exit_code == ExitCode.REFUSED
+        assert "a whole number in it has 5,000 digits; write it as a string" in found.stderr
+
+
+def test_a_file_of_an_unknown_kind_is_not_guessed_at(run: Run) -> None:
+    """A table is no Markdown, unless someone says so."""
+    Path("y.csv").write_text("id,content\n1,x\n")
+    found = run("import", "y.csv", "--dry-run")
+    assert found.exit_code == ExitCode.USAGE
+    assert "y.csv has the ending .csv" in found.stderr
+    assert "--format" in found.stderr
+    assert run("import", "y.csv", "--dry-run", "--format", "markdown").exit_code == 0
+
+
 def test_a_file_of_nothing_good_ends_with_the_code_for_refused(run: Run) -> None:
     """All refused is another end than some refused."""
     Path("memories.jsonl").write_text('{"id": "a"}\n{"content": ""}\n')
@@ -134,6 +219,19 @@ def test_a_second_import_changes_nothing(run: Run) -> None:
     assert (first["created"], first["unchanged"]) == (8, 0)
     assert (second["created"], second["updated"], second["unchanged"]) == (0, 0, 8)
     assert second["score_version"] == first["score_version"]
+
+
+def test_what_a_file_says_stands_after_its_import(run: Run) -> None:
+    """Also where a memory was changed or deleted since: an import is no way to add only what is new."""
+    Path("memories.jsonl").write_text("\n".join([line(1), line(2, subject="it"), line(3)]))
+    assert document(run("import", "memories.jsonl", "--json"))["created"] == 3
+    run("update", "m1", "--content", "another text")
+    run("update", "m2", "--clear", "subject")
+    run("delete", "m3")
+    again = document(run("import", "memories.jsonl", "--json"))
+    assert (again["created"], again["updated"], again["unchanged"]) == (1, 2, 0)
+    assert document(run("get", "m1", "--json"))["content"] == "memory 1"
+    assert document(run("import", "memories.jsonl", "--json"))["unchanged"] == 3
 
 
 def test_markdown_becomes_memories_that_can_be_understood_alone(run: Run) -> None:

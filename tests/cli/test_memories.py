@@ -98,6 +98,20 @@ def test_a_number_that_no_message_holds_is_refused_and_not_a_traceback(run: Run)
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("put", "x"), ("update", "m1"), ("list",), ("delete", "--yes"), ("rank", "x"), ("why", "m1", "--task", "x")],
+)
+def test_a_whole_number_that_would_be_changed_is_refused(run: Run, command: tuple[str, ...]) -> None:
+    """As metadata and in a filter: path, value, limit and the way out."""
+    run("put", "x", "--id", "m1", "--metadata", "ref=1234567890123456768")
+    found = run(*command, "--metadata", "ref=1234567890123456789")
+    assert found.exit_code == 4
+    assert ".ref is 1234567890123456789;" in found.stderr.replace("metadata_equals", "metadata")
+    assert "up to 9,007,199,254,740,992: write it as a string" in found.stderr
+    assert len(document(run("list", "--metadata", "ref=1234567890123456768", "--json"))["memories"]) == 1
+
+
 def test_many_memories_come_from_json_lines(run: Run, tmp_path: Path) -> None:
     """All lines of a file are stored, and a second time nothing changes."""
     (tmp_path / "m.jsonl").write_text(LINES, encoding="utf-8")

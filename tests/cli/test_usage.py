@@ -59,6 +59,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
         (["get", "m1", "--address", "/tmp/socket"], "write unix:PATH or HOST:PORT"),
         (["get", "m1", "--namespace", ""], "name a namespace"),
         (["get", "m1", "--timeout", "0"], "0<x<=86400"),
+        (["get", "m1", "--timeout", "nan"], "nan is not in the range 0<x<=86400"),
         (["config", "--defaults", "--json"], "TOML, not JSON"),
         (["config", "--threads", "many"], "a whole number from 1 to 64"),
         (["serve", "--listen", "0.0.0.0:7070"], "this machine alone"),

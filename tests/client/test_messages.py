@@ -55,6 +55,21 @@ def test_a_misspelt_field_is_named() -> None:
         as_filter({"tags": ["a"]})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, -1234567890123456789, 10**400])
+def test_a_whole_number_that_metadata_would_change_is_refused(number: int) -> None:
+    """A Struct's numbers are doubles: another id would be stored, and found. The path and the way out are named."""
+    words = r"deep\.list\[1\] is .*; numbers are doubles, .* up to 9,007,199,254,740,992: write it as a string"
+    given = {"deep": {"list": [1, number]}}
+    with pytest.raises(ValueError, match=rf"^metadata\.{words}"):
+        memory("m", metadata=given)
+    with pytest.raises(ValueError, match=rf"^metadata\.{words}"):
+        memory("m", metadata=given, source_sequence=2**70)
+    with pytest.raises(ValueError, match=rf"^metadata_equals\.{words}"):
+        as_filter({"metadata_equals": given})
+    kept = {"most": 2**53, "true": True, "double": 2.0**60, "as it is": 2**60}
+    assert dict(memory("m", metadata=kept).metadata) == kept
+
+
 def test_one_text_is_no_list_of_texts() -> None:
     """used="m1" would otherwise report the memories "m" and "1"."""
     with pytest.raises(TypeError, match="not the text 'm1'"):

@@ -23,11 +23,20 @@ from sidecar.formats.items import MemoryItem, Problem
         ("a.json", b"[{}", "json"),
         ("-", b"- a bullet", "markdown"),
         ("-", b"", "markdown"),
+        ("notes", b"- a bullet", "markdown"),
+        ("a.log", b'{"content": "x"}', "jsonl"),
     ],
 )
 def test_a_format_is_told_by_name_or_beginning(name: str, head: bytes, expected: str) -> None:
     """The ending decides where there is a telling one."""
     assert detect(name, head) == expected
+
+
+@pytest.mark.parametrize("name", ["y.csv", "a.json", "folder.d/b.2.TSV"])
+def test_what_neither_name_nor_beginning_tell_is_not_guessed(name: str) -> None:
+    """It says how to tell the format."""
+    with pytest.raises(ValueError, match="--format, jsonl or json or markdown"):
+        detect(name, b"id,content\n1,x\n")
 
 
 def test_data_for_evaluation_keeps_ids_times_and_sessions() -> None:

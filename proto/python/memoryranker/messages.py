@@ -12,6 +12,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from memoryranker.v1 import admin_pb2, memory_pb2, ranker_pb2, types_pb2
 
+EXACT_UP_TO = 2**53
+"""Beyond it a double skips whole numbers."""
+
 Vector = Sequence[float] | bytes
 """Numbers, or the bytes of little-endian float32."""
 
@@ -168,11 +171,40 @@ def vector(value: Vector) -> bytes:
 
 def _check_alone(name: str, value: Any) -> None:
     """Tries one field, for a message's own error says neither which one was wrong nor what it takes."""
+    if name == "metadata":
+        _check_whole_numbers(name, value)  # what it says is said already
     try:
         types_pb2.Memory(**{name: _value(name, value)})
     except _WRONG_VALUE as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{name} is {value!r:.60}; must be {_KINDS.get(name, 'a text of UTF-8')}") from error
+
+
+def _check_whole_numbers(path: str, value: Any) -> None:
+    """Refuses what a Struct, whose numbers are doubles, would change in silence: ValueError names it and its path."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            _check_whole_numbers(f"{path}.{key}", each)
+    elif isinstance(value, list | tuple):
+        for i, each in enumerate(value):
+            _check_whole_numbers(f"{path}[{i}]", each)
+    elif isinstance(value, int) and not _is_exact(value):
+        raise ValueError(
+            f"{path} is {_brief(value)}; numbers are doubles, in which whole ones are exact up to {EXACT_UP_TO:,}: "
+            "write it as a string"
+        )
+
+
+def _is_exact(number: int) -> bool:
+    try:
+        return int(float(number)) == number
+    except OverflowError:
+        return False
+
+
+def _brief(number: int) -> str:
+    size = number.bit_length() * 0.30103
+    return str(number) if size < 40 else f"a number of some {size:,.0f} digits"
 
 
 def _weights(
@@ -207,6 +239,7 @@ def _value(name: str, value: Any) -> Any:
     if name in ("embedding", "task_embedding"):
         return vector(value)
     if isinstance(value, Mapping):
+        _check_whole_numbers(name, value)
         data = Struct()
         data.update(value)
         return data
