@@ -62,7 +62,7 @@ class Again:
     """The same request with one thing changed that may move scores: `at` another time; or once some fields of the
     missed memory are `written`, by the names of domain.Memory, and all importances that follow from them stand.
 
-    `use_times` are those at which uses were reported; `undated` are ids of the caller's own memories that are taken to
+    `use_times` has one of each report of uses; `undated` are ids of the caller's own memories that are taken to
     be learned at whatever time is ranked for."""
 
     at: Callable[[Micros], Occasion]

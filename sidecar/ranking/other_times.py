@@ -7,7 +7,7 @@ count recency do scores go on falling there, each at its own pace.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,11 @@ from sidecar.ranking.gates import Gates
 FIRST_TIME: Micros = FIRST_SECOND * 1_000_000
 LAST_TIME: Micros = END_SECOND * 1_000_000 - 1
 MOST_TRIES = 1_000
-MOST_SCORED = 1_000_000
-"""So many times are tried, or as many as score so many memories together if that is fewer; but always FEWEST_TRIES."""
+MOST_READ = 2_000_000
+"""So many times are tried, or as many as read so many memories together if that is fewer; but always FEWEST_TRIES."""
 FEWEST_TRIES = 2
+REPORT = 50
+"""To read a report once more takes as long as to score so many memories."""
 MOST_COMPARED = 1_000
 """Of more memories that could stand before it, none is said to keep its place between two times."""
 
@@ -50,11 +52,11 @@ def admitting_time(case: Case) -> Micros | None:
     nor half of it is one; None if there is none.
 
     The nearest time of each span is tried, the nearest span first; then, where scores fall within spans, what lies
-    inside them. Either search ends after MOST_TRIES, and of n memories after MOST_SCORED / n.
+    inside them. Either search ends after MOST_TRIES, and of n memories and r reports after MOST_READ / (n + REPORT r).
     """
-    now, request = case.occasion.as_of_time, case.occasion.request
-    spans = sorted(open_spans(case), key=lambda span: abs(span.nearest(now) - now))
-    most = max(FEWEST_TRIES, min(MOST_TRIES, MOST_SCORED // max(1, len(case.occasion.snapshot))))
+    now, request, use_times = case.occasion.as_of_time, case.occasion.request, case.again.use_times()
+    spans = sorted(open_spans(case, use_times), key=lambda span: abs(span.nearest(now) - now))
+    most = max(FEWEST_TRIES, min(MOST_TRIES, MOST_READ // (len(case.columns) + REPORT * len(use_times))))
 
     @functools.cache
     def admits(time: Micros) -> bool:
@@ -75,7 +77,7 @@ def admitting_time(case: Case) -> Micros | None:
     return now + way * settled(0, abs(found - now), admits_further) if found != now else now
 
 
-def open_spans(case: Case) -> Iterator[Span]:
+def open_spans(case: Case, use_times: Sequence[Micros]) -> Iterator[Span]:
     """All times for which no gate stops the memory, parted at every turn and around the time that was ranked for."""
     columns, row, now = case.columns, case.row, case.occasion.as_of_time
     learned = columns.create_time.copy()
@@ -84,7 +86,7 @@ def open_spans(case: Case) -> Iterator[Span]:
     ends = np.where(columns.valid_until_time == NO_TIME, LAST_TIME + 1, columns.valid_until_time)
     turns = [learned, columns.valid_from_time, ends, np.array([FIRST_TIME, now, now + 1])]
     if not FED_BY_USE.isdisjoint(case.occasion.weights.weighted):
-        turns += [columns.last_use_time, np.array([case.now, *case.again.use_times()], np.int64)]
+        turns += [columns.last_use_time, np.array([case.now, *use_times], np.int64)]
     firsts: NDArray[np.int64] = np.unique(np.concatenate(turns))
     firsts = firsts[(firsts >= FIRST_TIME) & (firsts <= LAST_TIME)]
     is_open = (starts[row] <= firsts) & (firsts < ends[row])

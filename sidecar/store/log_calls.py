@@ -132,8 +132,7 @@ class LogCalls:
             return tally.counts_as_of(db, namespace, time)
 
     def use_times(self, namespace: str) -> list[Micros]:
-        """The times at which reports on a namespace's packets arrived, ascending: those after which use_counts_as_of
-        may differ."""
+        """The time at which each report of uses on a namespace's packets arrived: there use_counts_as_of may differ."""
         with self._readers.snapshot() as db:
             return tally.times(db, namespace)
 

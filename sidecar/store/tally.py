@@ -77,9 +77,9 @@ _IN_SUMS = "r.channel IN ('explicit', 'inferred')"
 
 
 def times(connection: sqlite3.Connection, namespace: str) -> list[Micros]:
-    """When the reports arrived that counts_as_of counts, ascending, each time once."""
+    """When each of the reports arrived that counts_as_of counts."""
     found = connection.execute(
-        f"SELECT DISTINCT r.receive_time FROM reports r WHERE r.namespace = ? AND {_IN_SUMS} ORDER BY 1", (namespace,)
+        f"SELECT r.receive_time FROM reports r WHERE r.namespace = ? AND {_IN_SUMS}", (namespace,)
     )
     return [time for (time,) in found]
 
