@@ -8,7 +8,7 @@ the number of sessions: otherwise a doubtful "not used" would thin out the certa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from math import fsum
 from typing import NamedTuple
 
@@ -63,13 +63,17 @@ class AgentUse(NamedTuple):
             self.seen + now.seen - was.seen,
             self.use_sessions + (now.last_use_time is not None) - (was.last_use_time is not None),
             self.reported_sessions + (now.seen > 0) - (was.seen > 0),
-            later(rest, now.last_use_time),
+            rest if now.last_use_time is None else later(rest, now.last_use_time),
         )
 
 
-def total(agents: Iterable[AgentUse], agent_sessions: int = AGENT_SESSIONS) -> UseCounts:
+def total(agents: Collection[AgentUse], agent_sessions: int = AGENT_SESSIONS) -> UseCounts:
     """The counts of one memory over all agents; 0 <= used <= seen. In whatever order the agents come."""
     most = agent_sessions * MILLION
+    if len(agents) == 1:  # as nearly everywhere
+        (one,) = agents
+        if one.seen <= most:
+            return UseCounts(one.used / MILLION, one.seen / MILLION, *one[2:])
     used: list[float] = []
     seen: list[float] = []
     use_sessions = reported_sessions = 0

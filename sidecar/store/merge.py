@@ -113,21 +113,21 @@ def merge(reports: Iterable[Report], memory_ids: Sequence[str]) -> list[Merged]:
     for report in sorted(reports, key=lambda report: report.order):
         by_channel.setdefault(report.channel, []).append(report)
     channels = [channel for channel in (Channel.EXPLICIT, Channel.INFERRED, Channel.ECHO) if channel in by_channel]
-    last_complete = {
-        channel: next((report for report in reversed(by_channel[channel]) if report.complete), None)
-        for channel in channels
-    }
+    complete = {each.channel: each for channel in channels for each in by_channel[channel] if each.complete}
     named = frozenset().union(*(report.used | report.unused for of in by_channel.values() for report in of))
+    all_shown = all(report.shown is None for report in complete.values())
     merged: list[Merged] = []
     silent: dict[tuple[Channel, ...], _Verdict | None] = {}
     for memory_id in memory_ids:
         if memory_id in named:
-            verdict = _verdict({each: _said(by_channel[each], last_complete[each], memory_id) for each in channels})
+            verdict = _verdict({each: _said(by_channel[each], complete.get(each), memory_id) for each in channels})
         else:  # most are not, and of all that the same channels have shown the same is known
-            shown_by = tuple(each for each in channels if _shows(last_complete[each], memory_id))
-            if shown_by not in silent:
-                silent[shown_by] = _verdict({each: _silence(last_complete[each]) for each in shown_by})
-            verdict = silent[shown_by]
+            showing = (
+                (*complete,) if all_shown else tuple(each for each in complete if _shows(complete[each], memory_id))
+            )
+            if showing not in silent:
+                silent[showing] = _verdict({each: _silence(complete[each]) for each in showing})
+            verdict = silent[showing]
         if verdict is not None:
             merged.append(Merged(memory_id, *verdict))
     return merged
@@ -149,20 +149,21 @@ def report_state(age: Micros, first_late: bool | None, window: Micros) -> Report
     return ReportState.UNREPORTED if age > window else ReportState.OPEN
 
 
-def _shows(last_complete: Report | None, memory_id: str) -> bool:
-    return last_complete is not None and (last_complete.shown is None or memory_id in last_complete.shown)
+def _shows(complete: Report, memory_id: str) -> bool:
+    return complete.shown is None or memory_id in complete.shown
 
 
-def _silence(last_complete: Report | None) -> _Said | None:
+def _silence(complete: Report) -> _Said:
     """What it says that a complete report has shown a memory and does not name it."""
-    return None if last_complete is None else _Said(False, 0.0, False, False, 0, last_complete.receive_time)
+    return _Said(False, 0.0, False, False, 0, complete.receive_time)
 
 
-def _said(reports: Sequence[Report], last_complete: Report | None, memory_id: str) -> _Said | None:
-    """What the reports of one channel, in their order, say of a memory. Silence is an answer in a complete one."""
+def _said(reports: Sequence[Report], complete: Report | None, memory_id: str) -> _Said | None:
+    """What the reports of one channel, in their order, say of a memory. Silence is an answer in a complete one;
+    `complete` is the last of these."""
     naming = [report for report in reports if memory_id in report.used or memory_id in report.unused]
     if not naming:
-        return _silence(last_complete) if _shows(last_complete, memory_id) else None
+        return None if complete is None or not _shows(complete, memory_id) else _silence(complete)
     using = [report for report in naming if memory_id in report.used]
     standing, used = naming[-1], memory_id in naming[-1].used
     return _Said(

@@ -36,6 +36,7 @@ _INSERT_AGENT = (
     "INSERT OR REPLACE INTO agent_uses (memory_key, agent_id, used_millionths, seen_millionths, use_sessions,"
     " reported_sessions, last_use_time)"
 )
+_CHANNELS = {channel: channel.value for channel in Channel}
 _NOTHING = SessionUse()
 _NO_AGENT = AgentUse()
 _Moved: TypeAlias = tuple[int, SessionUse, SessionUse]
@@ -281,7 +282,7 @@ def word_rows(packet_key: int, memory_keys: Mapping[str, int], merged: Iterable[
         (
             packet_key,
             one.memory_id,
-            word.channel.value,
+            _CHANNELS[word.channel],
             memory_keys[one.memory_id],
             int(word.used),
             word.confidence,
