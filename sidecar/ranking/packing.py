@@ -112,7 +112,7 @@ class ByScore:
 
 @dataclass(slots=True)
 class Fill:
-    """What was admitted of `candidates`, in order, and what was passed over for which reason."""
+    """What was admitted of `candidates`, which ascend, in order, and what was passed over for which reason."""
 
     candidates: Rows = field(default_factory=lambda: NO_ROWS)
     rows: list[int] = field(default_factory=list)
@@ -141,7 +141,9 @@ class Fill:
         for reason, rows in self.passed_over:
             if (rows == row).any():
                 return reason
-        return None if row in self.rows or not (self.candidates == row).any() else LeftOutReason.OUTRANKED
+        at = int(self.candidates.searchsorted(row))
+        is_candidate = at < len(self.candidates) and self.candidates[at] == row
+        return LeftOutReason.OUTRANKED if is_candidate and row not in self.rows else None
 
 
 def fill(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from sidecar.retrieval.hashing import Hasher
@@ -27,9 +28,6 @@ from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, normalize
 THRESHOLD = 0.7
 """Jaccard similarity of trigrams from which two texts say the same."""
 BITMAP_BITS = 2_048
-FOLDED_WORDS = 8
-"""Words of 64 bits in a folded bitmap: a bit is set if one of four is, so that here too every bit that differs stands
-for a trigram that only one of the texts has."""
 BITMAP_WORDS = BITMAP_BITS // 64
 CACHED_FINGERPRINTS = 2_048
 MOST_APART = (1.0 - THRESHOLD) / (1.0 + THRESHOLD) + 1e-9
@@ -274,17 +272,10 @@ def _may_be_alike(outlines: Outlines, last: int) -> list[tuple[int, int]]:
     most = outlines[:, 0].view(np.float64) * MOST_APART
     most = most[-last:, None] + most
     most[np.arange(last), np.arange(-last, 0)] = -1.0
-    # Folded bitmaps reject most pairs; only what is left is compared in the whole of it. Words of the bitmaps go along
-    # the first axis, as adding up along it goes through whole rows.
-    bits = outlines[:, 1:]
-    words = np.bitwise_or.reduce(bits.T.reshape(-1, FOLDED_WORDS, len(outlines)), axis=0)
-    differ = np.bitwise_count(words[:, -last:, None] ^ words[:, None, :])
-    other, one = (np.add.reduce(differ, 0, np.uint16) <= most).nonzero()
-    if not len(one):
-        return []
-    apart = np.bitwise_count(bits[one] ^ bits[-last:][other]).sum(axis=1, dtype=np.uint16)
-    left = apart <= most[other, one]
-    return list(zip(one[left].tolist(), other[left].tolist(), strict=True))
+    bitmaps = outlines[:, 1:].view(np.uint8)
+    apart = simsimd.cdist(bitmaps[-last:], bitmaps, metric="hamming", dtype="bin8")
+    other, one = (np.asarray(apart) <= most).nonzero()
+    return list(zip(one.tolist(), other.tolist(), strict=True))
 
 
 def _contradicts(a: Fingerprint, b: Fingerprint) -> bool:

@@ -162,7 +162,7 @@ class Snapshot:
 
     def outlines(self, rows: Sequence[int]) -> Outlines:
         """What rejects most pairs of rows that are no near-duplicates."""
-        return self.contents.table.column(contents.OUTLINE)[rows]
+        return self.contents.table.column(contents.OUTLINE).take(rows, axis=0)
 
     def ids_at(self, rows: Iterable[int]) -> list[str]:
         """The ids of rows, in their order."""
