@@ -28,16 +28,21 @@ def ratings(case: Case) -> Iterator[Change]:
 
 
 def expiry(case: Case) -> Iterator[Change]:
-    """Valid without end: any other time may have passed when it is ranked again."""
-    if case.admits_once_written(valid_until_time=None):
-        yield change("memory.valid_until_time", case.memory.valid_until_time, None, "let it not expire.")
+    """Valid without end: any other time may have passed when it is ranked again. Or, ranked for a past time, just
+    beyond that, so that it has expired for all that importances are worked out from."""
+    request, old = case.occasion.request, case.memory.valid_until_time
+    past = request.as_of_time is not None and request.as_of_time < case.now
+    for time in (None, case.occasion.as_of_time + 1) if past else (None,):
+        if case.admits_once_written(valid_until_time=time):
+            yield change("memory.valid_until_time", old, time, "let it not expire.")
 
 
 def validity(case: Case) -> Iterator[Change]:
-    """Valid from the time that was ranked for."""
-    now = case.occasion.as_of_time
-    if case.admits_once_written(valid_from_time=now):
-        yield change("memory.valid_from_time", case.memory.valid_from_time, now, "let it be valid earlier.")
+    """Valid from the time that was ranked for; or, ranked for a time to come, from now on, so that it counts in what
+    importances are worked out from."""
+    for time in dict.fromkeys((case.occasion.as_of_time, min(case.occasion.as_of_time, case.now))):
+        if case.admits_once_written(valid_from_time=time):
+            yield change("memory.valid_from_time", case.memory.valid_from_time, time, "let it be valid earlier.")
 
 
 def superseded(case: Case) -> Iterator[Change]:

@@ -284,8 +284,10 @@ def _known(
 ) -> NDArray[np.bool_] | None:
     """The rows that had been learned by the time that is ranked for, None for all. For now all have been: a create_time
     ahead of it is that of a clock that stepped back, or the caller's. What came after a `packet` had not been."""
-    columns, known = snapshot.columns, np.ones(len(snapshot), bool)
     time = request.as_of_time
+    if time is None and packet is None:
+        return None
+    columns, known = snapshot.columns, np.ones(len(snapshot), bool)
     if packet is not None and packet.newest_memory_key is not None:
         known &= columns.key <= packet.newest_memory_key
     elif packet is not None and has_moved_on:

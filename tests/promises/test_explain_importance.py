@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from memoryranker.client import rank_request
 from memoryranker.v1 import ranker_pb2_grpc
 
 from sidecar.importance import later
-from tests.promises.frozen import NOW_TIME, days_ago, frozen, ids
+from tests.promises.frozen import NOW, NOW_TIME, days_ago, frozen, ids
 from tests.promises.models import Asked, name_of
 from tests.promises.test_explain_miss import RESERVED, Story, check_told, one_in, untold
 from tests.serving import Running, channel_to, wait_until_scored
@@ -85,6 +87,7 @@ def stores(draw: st.DrawFn) -> list[dict[str, Any]]:
     token_budget=st.sampled_from([None, None, 5, 12]),
     weights=st.sampled_from([{"importance": 1.0}, {"importance": 0.7, "relevance": 0.3}, "default", "importance"]),
     unhelpful=st.sampled_from(["", "", "m0"]),
+    as_of=st.sampled_from([None, None, None, days_ago(0.7), days_ago(-1), days_ago(-3)]),
 )
 def test_what_is_told_admits_once_importances_stand_and_where_none_is_told_none_does(
     server: Running,
@@ -94,6 +97,7 @@ def test_what_is_told_admits_once_importances_stand_and_where_none_is_told_none_
     token_budget: int | None,
     weights: dict[str, float] | str,
     unhelpful: str,
+    as_of: datetime.datetime | None,
 ) -> None:
     """Whatever the change moves beside the memory: what it contradicts, repeats, replaces, and the other way round."""
     client, namespace = server.client, f"story{next(numbers)}"
@@ -102,9 +106,10 @@ def test_what_is_told_admits_once_importances_stand_and_where_none_is_told_none_
         client.rate(namespace, unhelpful, "unhelpful")
     wait_until_scored(client, namespace)
     options: dict[str, Any] = {"max_items": max_items, "token_budget": token_budget, "reserved_slots": 0}
+    options["as_of_time"] = as_of
     asked = rank_request(namespace, "which database has staging?", weights=weights, explain="none", **options)
     story = Story(client, stub, namespace, memories, asked)
-    model = Asked(frozenset(each["id"] for each in memories), max_items, 0, token_budget, None, None)
+    model = Asked(frozenset(each["id"] for each in memories), max_items, 0, token_budget, None, as_of)
     for each in memories:
         name = each["id"]
         packet = stub.Rank(asked, timeout=30)
@@ -114,3 +119,37 @@ def test_what_is_told_admits_once_importances_stand_and_where_none_is_told_none_
         if why.served:
             continue
         check_told(story, name, why, untold(story, name, name_of(why.reason), functools.partial(replace, model)))
+
+
+def test_what_is_ranked_for_a_time_to_come_may_have_to_be_valid_before(tmp_path: Path) -> None:
+    """Valid from that time on it would be behind the one that it contradicts; valid from now on, it takes importance
+    from it."""
+    said = {"kind": "decision", "subject": "payment", "source_thread": "t1", "create_time": days_ago(2)}
+    with frozen(tmp_path, embedder="none") as server:
+        client = server.client
+        client.upsert(
+            "n",
+            [
+                {
+                    "id": "a",
+                    "content": "In staging, OPS-4713 moved the payments to postgres",
+                    "metadata": {"attribute": "database", "value": "mysql"},
+                    "valid_from_time": days_ago(-3),
+                    **said,
+                },
+                {
+                    "id": "b",
+                    "content": "In staging, OPS-4714 moved the payments to mysql",
+                    "metadata": {"attribute": "database", "value": "sqlite"},
+                    **said,
+                },
+            ],
+        )
+        wait_until_scored(client, "n")
+        options: dict[str, Any] = {"weights": {"importance": 1.0}, "max_items": 1, "as_of_time": days_ago(-2)}
+        change = client.explain_miss("n", "a", request=rank_request("n", **options)).smallest_change
+        assert (change.field, change.to_json) == ("memory.valid_from_time", str(NOW))
+        for time, first in ((days_ago(-2), "b"), (NOW_TIME, "a")):
+            client.update("n", "a", valid_from_time=time)
+            wait_until_scored(client, "n")
+            assert ids(client.rank("n", **options)) == [first]

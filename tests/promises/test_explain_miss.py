@@ -224,6 +224,9 @@ def untold(story: Story, memory_id: str, reason: str, asked: Callable[..., Asked
             "SUPERSEDED": ("memory.superseded_by", ""),
         }
         yield of_gate[reason]
+        as_of = asked().as_of
+        if reason == "EXPIRED" and as_of is not None and as_of < NOW_TIME:
+            yield "memory.valid_until_time", micros_of(as_of + TICK)
         if reason in ("EXPIRED", "NOT_YET_VALID", "SUPERSEDED"):
             for time in _nearest_times(story, memory_id, asked):
                 yield "as_of_time", micros_of(time)
