@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar.cli.failures import ExitCode, Failure, failure_of
+from sidecar.cli.screen import visible
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -43,6 +44,22 @@ class Connection:
                 yield client
             except RankerRpcError as error:
                 raise failure_of(error, self.address, self.timeout) from error
+
+
+def check_namespace(client: Client, name: str) -> None:
+    """Failure if nothing was ever stored or logged in a namespace: its name is most likely misspelt."""
+    status = client.status(name).namespace
+    if not (status.memory_count or status.packet_count) and all(each.namespace != name for each in client.namespaces()):
+        raise unknown_namespace(name)
+
+
+def unknown_namespace(name: str) -> Failure:
+    """A namespace that is not there."""
+    return Failure(
+        f"there is no namespace {visible(name)}: nothing was ever stored in it; memory-ranker namespaces lists those "
+        "there are",
+        ExitCode.NOT_FOUND,
+    )
 
 
 @contextmanager
@@ -126,7 +143,7 @@ def server_options(
 
 def _set_color(ctx: click.Context, _: click.Parameter, no_color: bool) -> None:
     # Click strips colour by itself where the output is no terminal.
-    if no_color or os.environ.get("NO_COLOR"):
+    if no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
 
 
@@ -137,7 +154,7 @@ no_color_option = click.option(
     expose_value=False,
     is_eager=True,
     callback=_set_color,
-    help="No colour (or set NO_COLOR).",
+    help="No colour (or set NO_COLOR, or TERM=dumb).",
 )
 
 

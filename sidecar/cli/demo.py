@@ -79,10 +79,9 @@ def demo(keep: bool, as_json: bool) -> None:
 def put(client: Client, store: DemoStore) -> None:
     """Stores the memories, with a bar on a terminal, and waits until their importances stand: what is shown next is not
     to move by itself. Failure if one is refused."""
-    from rich.console import Console
     from rich.progress import track
 
-    console = Console(stderr=True)
+    console = screen.bars()
     starts = range(0, len(store.memories), BATCH)
     for start in track(starts, "Storing", console=console, transient=True, disable=not console.is_terminal):
         for result in client.upsert(NAMESPACE, store.memories[start : start + BATCH], timeout=60.0).results:

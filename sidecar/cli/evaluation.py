@@ -62,7 +62,6 @@ def evaluate_command(
     Everything runs in this process, by the ranking path that serves, with reserved slots off and pins left aside. The
     differences between systems come with 95 % intervals, from resampling tasks.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from sidecar.audit.evaluation import evaluate
@@ -74,7 +73,7 @@ def evaluate_command(
     total = len(systems) * sum(len(dataset.tasks) for dataset in read)
     if not total:
         raise Failure("no task has a relevant memory, so there is nothing to measure", ExitCode.USAGE)
-    console = Console(stderr=True)
+    console = screen.bars()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("Ranking", total=total)
         outcomes = evaluate(read, systems, lambda: progress.advance(bar))

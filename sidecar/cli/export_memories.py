@@ -7,16 +7,17 @@ import datetime
 import os
 import secrets
 import signal
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.connection import Connection, server_options
+from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.failures import unwritable
 from sidecar.formats import jsonl
 
@@ -43,9 +44,15 @@ def export(connection: Connection, output: str, no_embeddings: bool, no_log: boo
     Imported into an empty store, it ranks as it does here. A file is there whole or not at all. It holds memories in
     plain text, is as secret as they are, and outlives their deletion.
     """
+    if not output:
+        raise click.UsageError("--output is empty: name a file, or leave it out for standard output")
     if output == "-" and connection.as_json:
         raise click.UsageError("--json tells about a file that was written: name it with --output FILE")
-    with connection.client() as client, _written(output) as file:
+    with ExitStack() as stack:
+        client = stack.enter_context(connection.client())
+        if connection.namespace_given:
+            check_namespace(client, connection.namespace)
+        file = stack.enter_context(_written(output))
         memories = _write_memories(connection, client, file, with_embeddings=not no_embeddings)
         rows = 0
         for chunk in () if no_log else client.export_log(connection.namespace):
@@ -79,12 +86,17 @@ def _write_memories(connection: Connection, client: Client, file: IO[bytes], *, 
 
 @contextmanager
 def _written(output: str) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that takes its name when all of it is on the disk."""
+    """Standard output; a file that takes its name when all of it is on the disk; or what is there and no file, such as
+    a pipe or a device, straight. Links are followed."""
     if output == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(output)
+    path = Path(os.path.realpath(output))
+    if not _is_file_or_new(path, output):
+        with _straight(path, output) as file:
+            yield file
+        return
     part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
     # Otherwise the process would end at once, and leave the part behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -99,6 +111,24 @@ def _written(output: str) -> Iterator[IO[bytes]]:
         raise unwritable(output, error) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_file_or_new(path: Path, output: str) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise unwritable(output, error) from error
+
+
+@contextmanager
+def _straight(path: Path, output: str) -> Iterator[IO[bytes]]:
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise unwritable(output, error) from error
 
 
 def _opened(part: Path, output: str) -> IO[bytes]:

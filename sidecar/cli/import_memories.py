@@ -132,10 +132,9 @@ def _broken_off(connection: Connection, error: Any, place: str) -> Failure:
 @contextmanager
 def _progress(sources: Sequence[Source], tally: Tally) -> Iterator[Callable[..., None]]:
     """A bar on a terminal. What it counts is acknowledged by the server, and so durable and rankable."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = screen.bars()
     if not console.is_terminal:
         yield lambda *_: None
         return

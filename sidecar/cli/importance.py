@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar.cli import importance_report, screen
-from sidecar.cli.connection import Connection, checked_values, server_options
+from sidecar.cli.connection import Connection, checked_values, server_options, unknown_namespace
 from sidecar.cli.failures import ExitCode, Failure, end_batch
 from sidecar.cli.parsing import key_values, read_text, share_values
 from sidecar.cli.plain import plain
@@ -185,21 +185,16 @@ def _content(text: str) -> str:
 def _score_all(
     connection: Connection, context: dict[str, Any], limit: int, *, all_namespaces: bool, candidates: bool
 ) -> None:
-    from rich.console import Console
     from rich.progress import Progress
 
     results: list[tuple[str, Any, Any]] = []
     statuses: list[dict[str, Any]] = []
-    console = Console(stderr=True)
+    console = screen.bars()
     with connection.client() as client, checked_values():
         counts = {each.namespace: each.memory_count for each in client.namespaces()}
         names = list(counts) if all_namespaces else [connection.namespace]
         if not all_namespaces and connection.namespace not in counts:
-            raise Failure(
-                f"there is no namespace {connection.namespace}: nothing was ever stored in it; memory-ranker "
-                "namespaces lists those there are",
-                ExitCode.NOT_FOUND,
-            )
+            raise unknown_namespace(connection.namespace)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("memories", total=sum(counts.get(name, 0) for name in names))
             for name in names:

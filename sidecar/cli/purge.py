@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.connection import Connection, server_options
+from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.plain import plain
 
 
@@ -23,6 +23,8 @@ def purge(connection: Connection, name: str, confirmed: str | None) -> None:
 
     Deleted text is in none of the store's files within 30 seconds. Exports and backups are not touched.
     """
+    with connection.client() as client:
+        check_namespace(client, name)
     if confirmed is None:
         words = f"Everything in {screen.visible(name)} will be gone. Type its name: "
         confirmed = screen.asked(words, f"--yes {name}").rstrip("\n")

@@ -149,10 +149,9 @@ def _followed(steps: Iterable[tuple[int, int]]) -> tuple[int, int]:
 @contextmanager
 def _progress() -> Iterator[Advance]:
     """A bar on a terminal. What it counts is on the disk."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = screen.bars()
     if not console.is_terminal:
         yield lambda *_: None
         return

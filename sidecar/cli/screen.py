@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 GAP = 2
 LEAST_TEXT = 24
@@ -84,6 +88,16 @@ def fields(pairs: Iterable[tuple[str, str]]) -> None:
 def document(found: Any) -> None:
     """Prints what --json promises: one JSON document."""
     click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+
+
+def bars() -> Console:
+    """Where bars of progress are drawn: standard error; without colour where none is wanted."""
+    from rich.console import Console
+
+    context = click.get_current_context(silent=True)
+    is_plain = context is not None and context.color is False
+    is_dumb = os.environ.get("TERM") == "dumb"  # which cannot go back to draw one anew
+    return Console(stderr=True, color_system=None if is_plain else "auto", force_terminal=False if is_dumb else None)
 
 
 def note(text: str) -> None:

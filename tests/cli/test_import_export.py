@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -444,40 +445,6 @@ def test_vectors_of_another_embedder_stay_behind(run: Run, tmp_path: Path) -> No
     assert any("wordllama" in note for note in found["notes"])
 
 
-def test_an_export_is_there_whole_or_not_at_all(run: Run, folder: Path, server: Connection) -> None:
-    """Killed in the middle, it leaves the old file as it was, and no half one under any name but a hidden part's."""
-    for start in range(0, 4000, 1000):
-        lines = "\n".join(line(number, content=f"{number} " + "x" * 3000) for number in range(start, start + 1000))
-        assert run("import", "-", stdin=lines).exit_code == 0
-    Path("store.jsonl").write_text("the old one")
-    command = [sys.executable, "-m", "sidecar.cli", "export", "--output", "store.jsonl"]
-    for number, leaves in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while process.poll() is None and not any(part.stat().st_size for part in Path().glob(".store.jsonl.*")):
-            pass
-        process.send_signal(number)
-        process.communicate(timeout=30)
-        assert process.returncode != 0
-        assert Path("store.jsonl").read_text() == "the old one"
-        assert bool(list(Path().glob(".store.jsonl.*"))) == leaves
-    assert run("export", "--output", "store.jsonl").exit_code == 0
-    assert len(Path("store.jsonl").read_bytes().splitlines()) >= 4001
-
-
-def test_an_export_that_cannot_be_written_says_why(run: Run) -> None:
-    """The folder is not there: code 3, and the file's name."""
-    found = run("export", "--output", "nowhere/store.jsonl")
-    assert found.exit_code == ExitCode.NOT_FOUND
-    assert "nowhere/store.jsonl" in found.stderr
-
-
-def test_an_exported_file_is_its_owners_alone(run: Run) -> None:
-    """Memories are nobody else's business."""
-    assert run("put", "secret", "--id", "m1").exit_code == 0
-    assert run("export", "--output", "store.jsonl").exit_code == 0
-    assert Path("store.jsonl").stat().st_mode & 0o777 == 0o600
-
-
 def test_a_log_of_one_namespace_does_not_enter_another_beside_it(run: Run, namespace: str, client: Client) -> None:
     """Packet ids are a store's: the rows are told by number, the memories go in."""
     assert run("put", "some text", "--id", "m1").exit_code == 0
@@ -555,14 +522,15 @@ def test_ctrl_c_in_an_import_says_how_much_is_in(tmp_path: Path, monkeypatch: py
     assert "Traceback" not in said
 
 
-def test_the_bar_counts_what_is_acknowledged(run: Run, tmp_path: Path) -> None:
-    """On a terminal the numbers beside the bar are the server's acknowledgements, of all memories of the file."""
-    Path("memories.jsonl").write_text("\n".join(line(number) for number in range(1000)))
+def on_a_terminal(*arguments: str, **environ: str) -> bytes:
+    """All that a command shows on a terminal, where it ends well."""
     import pty
 
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "sidecar.cli", "import", "memories.jsonl"]
-    importing = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm"})
+    command = [sys.executable, "-m", "sidecar.cli", *arguments]
+    started = subprocess.Popen(
+        command, stdout=follower, stderr=follower, env={**os.environ, "TERM": "xterm", **environ}
+    )
     os.close(follower)
     shown = b""
     try:
@@ -572,6 +540,26 @@ def test_the_bar_counts_what_is_acknowledged(run: Run, tmp_path: Path) -> None:
         pass  # the other end is closed
     finally:
         os.close(leader)
-    importing.communicate(timeout=60)
-    assert importing.returncode == 0
-    assert b"/1000" in shown
+    assert started.wait(timeout=60) == 0, shown
+    return shown
+
+
+def test_the_bar_counts_what_is_acknowledged(run: Run) -> None:
+    """On a terminal the numbers beside the bar are the server's acknowledgements, of all memories of the file."""
+    Path("memories.jsonl").write_text("\n".join(line(number) for number in range(1000)))
+    assert b"/1000" in on_a_terminal("import", "memories.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("flags", "term"),
+    [(["--no-color"], "xterm"), (["--no-color", "--json"], "xterm"), ([], "dumb")],
+)
+def test_where_no_colour_is_wanted_the_bar_has_none(run: Run, flags: list[str], term: str) -> None:
+    """Nor has a table; a terminal that cannot move back gets no bar at all."""
+    Path("memories.jsonl").write_text("\n".join(map(line, range(20))))
+    colour = re.compile(rb"\x1b\[[0-9;]*m")
+    assert colour.search(on_a_terminal("import", "memories.jsonl"))
+    shown = on_a_terminal("import", "memories.jsonl", *flags, TERM=term)
+    assert not colour.search(shown)
+    assert (b"/20" in shown) == (term == "xterm")
+    assert not colour.search(on_a_terminal("list", *flags, TERM=term))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sidecar.cli import screen
+
 Advance = Callable[[str, int, int], None]
 
 
 @contextmanager
 def steps() -> Iterator[Advance]:
     """Yields what a step calls with its name, what is done and how much there is."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = screen.bars()
     if not console.is_terminal:
         yield lambda *_: None
         return
