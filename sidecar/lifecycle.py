@@ -26,6 +26,7 @@ from sidecar.domain import Micros
 from sidecar.importance.settled import settled_importance
 from sidecar.observe import systemd
 from sidecar.observe.observer import Observer
+from sidecar.retrieval import heap
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
 from sidecar.rpc.server import Server
@@ -151,6 +152,7 @@ class Sidecar:
 def run(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
     sys.setswitchinterval(TURN)
+    heap.share()
     with _signals(signal.SIGTERM, signal.SIGINT) as heard, Sidecar(settings):
         gc.freeze()  # what a start has made stays: going through it now and then would stop everything
         gc.enable()

@@ -58,7 +58,13 @@ class Keeper:
                 _log.warning("an index file could not be written, the next start takes longer: %s", error)
 
     def _run(self) -> None:
+        standing: dict[str, tuple[int, int]] | None = None
+        given = standing
         while not self._closing.wait(self._period):
             self.look()
-            if self._namespaces.make_room():
+            made_room = self._namespaces.make_room()
+            before, standing = standing, self._namespaces.unkept()
+            # After writes, too: what they took for a moment stays with the C library, 40 MB and more of it.
+            if made_room or (standing == before and standing != given):
+                given = standing
                 give_back()

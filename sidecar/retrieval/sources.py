@@ -21,7 +21,7 @@ from sidecar.retrieval.hashing import Hasher
 Name = tuple[int, int]
 """A memory's key, and the digest of its text."""
 
-MOST_HELD = 32_768
+MOST_HELD = 16_384
 """Memories that are kept at hand, of all namespaces together: the last used ones, and at most twice as many."""
 KEPT_SECONDS = 60.0
 """What was replaced or deleted is kept for so long: longer than any call may take."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
+import pytest
+
+from sidecar.retrieval import keeper
 from sidecar.retrieval.keeper import Keeper
 
 
@@ -40,3 +45,25 @@ def test_files_are_written_when_much_is_unkept_and_at_the_end() -> None:
     namespaces.kept.clear()
     thread.close()
     assert namespaces.kept == ["full disk", "much", "little"]
+
+
+def test_memory_is_given_back_once_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When nothing more was written between two looks, and not again before something is."""
+    states = iter([1, 2, 3, 3, 3, 3, 4, 4, 4])
+    given: list[int] = []
+    over = threading.Event()
+
+    class Written(Namespaces):
+        def make_room(self) -> bool:
+            if (state := next(states, None)) is None:
+                over.set()
+            else:
+                self._unkept = {"n": (state, 10)}
+            return False
+
+    namespaces = Written({})
+    monkeypatch.setattr(keeper, "give_back", lambda: given.append(namespaces.unkept()["n"][0]))
+    thread = Keeper(namespaces, period=0.001)  # type: ignore[arg-type]
+    assert over.wait(30)
+    thread.close()
+    assert given == [3, 4]
