@@ -5,6 +5,7 @@ A registry of its own for every server: nothing here is the process's, so that t
 
 from __future__ import annotations
 
+import collections
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from sidecar.domain import Channel, DegradationReason, EmptyReason, Packet, Segment
+from sidecar.domain import Channel, DegradationReason, EmptyReason, Packet, PacketItems, Segment
 from sidecar.errors import (
     DeadlineExceededError,
     OverloadedError,
@@ -138,8 +139,8 @@ class Metrics(Observer):
         for reason, _ in packet.degradations:
             self._degradations.labels(reason.value).inc()
         if is_logged:
-            for item in packet.items:
-                self._exposures.labels(item.segment.value).inc()
+            for segment, count in collections.Counter(PacketItems.of(packet.items).segments).items():
+                self._exposures.labels(segment.value).inc(count)
 
     def report(self, channel: Channel, used: int, unused: int) -> None:
         """As in Observer."""
