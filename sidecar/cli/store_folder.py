@@ -14,14 +14,17 @@ from sidecar.cli.connection import settings_environ
 from sidecar.cli.failures import ExitCode, Failure
 from sidecar.config import resolve
 from sidecar.errors import (
+    EmbedderMismatchError,
     InvalidRequestError,
     ModelGatedError,
     ModelRefusedError,
     NotFoundError,
     RankerError,
+    SchemaTooNewError,
     SettingsError,
     StoreDamagedError,
     StoreLockedError,
+    StoreUnavailableError,
 )
 
 
@@ -30,10 +33,15 @@ def data_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     return click.option(
         "--data",
         metavar="FOLDER",
-        type=click.Path(path_type=Path),
-        callback=lambda _, __, value: None if value is None else Path(os.path.abspath(value.expanduser())),
+        callback=_folder,
         help=words,
     )
+
+
+def _folder(_: click.Context, __: click.Parameter, value: str | None) -> Path | None:
+    if value == "":
+        raise click.BadParameter("is empty: name a folder, or leave it out")
+    return None if value is None else Path(os.path.abspath(Path(value).expanduser()))
 
 
 def data_folder() -> Path:
@@ -63,10 +71,12 @@ def _exit_code(error: RankerError) -> ExitCode:
     match error:
         case InvalidRequestError():
             return ExitCode.REFUSED
-        case StoreLockedError():
+        case StoreLockedError() | SchemaTooNewError() | EmbedderMismatchError():
             return ExitCode.TAKEN
         case StoreDamagedError():
             return ExitCode.DAMAGED
+        case StoreUnavailableError():
+            return ExitCode.UNAVAILABLE
         case ModelRefusedError():
             return ExitCode.REFUSED
         case ModelGatedError():

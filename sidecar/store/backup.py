@@ -28,6 +28,7 @@ from sidecar.errors import (
 )
 from sidecar.store.failures import translate
 from sidecar.store.files import claim, sync_file, sync_folder
+from sidecar.store.json_fields import JsonFields
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS
 from sidecar.store.scrub import clear_gaps
@@ -113,13 +114,54 @@ def read(folder: Path) -> Backup:
             f"there is no backup at {folder}; name a folder that `memory-ranker backup` has written"
         )
     try:
-        return Backup(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+        return _read_manifest((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise StoreDamagedError(
             f"{folder} is no whole backup: {MANIFEST} is missing; name a folder that `memory-ranker backup` has written"
         ) from None
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise StoreDamagedError(f"{folder / MANIFEST} cannot be read: {error}; take another backup") from error
+
+
+def _read_manifest(data: bytes) -> Backup:
+    """ValueError says what is wrong with it."""
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is no JSON ({error})") from error
+    if not isinstance(given, dict):
+        raise ValueError("it holds no JSON object")
+    row = JsonFields(given)
+    return Backup(
+        snapshot_time=row.whole("snapshot_time"),
+        schema_version=row.whole("schema_version"),
+        byte_count=row.whole("byte_count"),
+        sha256=row.text("sha256", 64, least=64),
+        memory_count=row.whole("memory_count"),
+        packet_count=row.whole("packet_count"),
+        report_count=row.whole("report_count"),
+    )
+
+
+def difference(folder: Path) -> str:
+    """What is wrong with the files of the backup in `folder`, in words; "" if they are what was backed up, or if it is
+    none."""
+    if not (folder / MANIFEST).exists():
+        return ""
+    try:
+        found = read(folder)
+    except StoreDamagedError as error:
+        return error.message
+    with (folder / DATABASE).open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return "" if sha256 == found.sha256 else _other(folder)
+
+
+def _other(folder: Path) -> str:
+    return (
+        f"{folder / DATABASE} is not what was backed up: its SHA-256 differs from the one in {MANIFEST}; take another"
+        f" backup, or remove {MANIFEST} where the folder has become a store"
+    )
 
 
 def copy_verified(folder: Path, backup: Backup, target: Path) -> None:
@@ -136,10 +178,7 @@ def copy_verified(folder: Path, backup: Backup, target: Path) -> None:
         copy.flush()
         sync_file(copy.fileno())
     if digest.hexdigest() != backup.sha256:
-        raise StoreDamagedError(
-            f"{folder / DATABASE} is not what was backed up: its SHA-256 differs from the one in {MANIFEST}; take"
-            " another backup"
-        )
+        raise StoreDamagedError(_other(folder))
     verify(target)
 
 

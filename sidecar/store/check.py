@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 
 from sidecar.domain import Channel, Rating
 from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreNotFoundError
-from sidecar.store import meta, packets, rebuild
+from sidecar.store import backup, meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
@@ -33,6 +33,7 @@ class Fault(StrEnum):
     """What can be wrong, in the order in which it is looked for."""
 
     MISSING = "missing"
+    BACKUP = "backup"
     PAGES = "pages"
     SCHEMA = "schema"
     UNREADABLE = "unreadable"
@@ -135,7 +136,7 @@ LAST_KEY = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'memories'"
 
 
 def check(folder: Path) -> Checked:
-    """What is wrong with the store in `folder`, which may be serving.
+    """What is wrong with the store in `folder`, which may be serving, or with the backup.
 
     Raises StoreNotFoundError if there is no folder, SchemaTooNewError if a newer program wrote it,
     StoreUnavailableError if it cannot be read at all.
@@ -146,6 +147,13 @@ def check(folder: Path) -> Checked:
             raise StoreNotFoundError(f"there is no folder {folder}; name the store's with --data")
         words = f"{database} is {'empty' if database.exists() else 'not there'}, so there is no store in this folder"
         return Checked(database, 0, (Finding(Fault.MISSING, "", 1, words, WayOut.RESTORE),), {})
+    words = backup.difference(folder)
+    of_backup = (Finding(Fault.BACKUP, "", 1, words, WayOut.RESTORE),) if words else ()
+    found = _read(database)
+    return replace(found, findings=of_backup + found.findings)
+
+
+def _read(database: Path) -> Checked:
     try:
         with contextlib.closing(connect_for_reading(database)) as connection:
             connection.text_factory = _text

@@ -19,6 +19,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """File systems on which SQLite's write-ahead log is unsafe: its index is shared memory of one machine."""
 
+LOCK = "lock"
+"""The file in the folder on which the lock is held."""
+
 _MADE = b"memories.db was made\n"
 """Second line of the lock file, below the holder's pid."""
 
@@ -72,6 +75,8 @@ def make_folder(folder: Path) -> None:
 
 
 def _unusable(folder: Path, error: OSError) -> StoreUnavailableError:
+    if isinstance(error, FileExistsError):
+        return StoreUnavailableError(f"the data folder {folder} is a file; name a folder with --data")
     return StoreUnavailableError(
         f"the data folder {folder} cannot be used: {error.strerror}; name a folder that this user may write to with"
         " --data"
@@ -84,7 +89,7 @@ def claim(folder: Path) -> StoreFiles:
     Raises StoreLockedError with the holder's pid, StoreUnavailableError if the folder cannot be used.
     """
     make_folder(folder)
-    path = folder / "lock"
+    path = folder / LOCK
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -107,7 +112,18 @@ def claim(folder: Path) -> StoreFiles:
     except BaseException:
         os.close(lock)
         raise
+    if not _is_at(path, lock):
+        # Who held it until now gave the folder up, and the file with it.
+        os.close(lock)
+        return claim(folder)
     return StoreFiles(folder, lock, was_made)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def sync_file(descriptor: int) -> None:

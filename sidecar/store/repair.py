@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sidecar.domain import Micros
-from sidecar.errors import StoreDamagedError
+from sidecar.errors import FieldViolation, InvalidRequestError, StoreDamagedError
 from sidecar.store import meta, rebuild
-from sidecar.store.backup import clear_all_gaps, descriptor
+from sidecar.store.backup import MANIFEST, clear_all_gaps, descriptor
 from sidecar.store.check import (
     HIGHEST_KEY,
     LAST_KEY,
@@ -42,12 +42,18 @@ _TEXTS = ("memory_id", "content", "kind", "superseded_by", "source_thread", "sub
 def repair(folder: Path, now: Micros) -> Checked:
     """Repairs the store in `folder` where a check finds something, and returns what a check finds after it.
 
-    Raises StoreLockedError while a server has the store, and
-    StoreDamagedError if its pages are damaged: those are salvaged into another folder.
+    Raises StoreLockedError while a server has the store, StoreDamagedError if its pages are damaged: those are salvaged
+    into another folder; and InvalidRequestError for a backup, which would be none after it.
     """
     found = check(folder)
     if not found.findings:
         return found
+    if (folder / MANIFEST).exists():
+        words = (
+            f"{str(folder)!r} is a backup, and would be none once it is repaired; restore it and repair the store, or"
+            " save what can be read with `memory-ranker check --repair --into FOLDER`"
+        )
+        raise InvalidRequestError([FieldViolation("data", words)])
     files = claim(folder)
     try:
         found = check(folder)

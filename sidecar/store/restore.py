@@ -12,10 +12,10 @@ from sidecar.domain import Micros
 from sidecar.errors import BackupFailedError, FieldViolation, InvalidRequestError
 from sidecar.store import backup, indexes, meta
 from sidecar.store.failures import translate
-from sidecar.store.files import StoreFiles, claim, sync_file, sync_folder
+from sidecar.store.files import LOCK, claim, sync_file, sync_folder
 from sidecar.store.readers import connect
 
-_MAY_BE_THERE = ("lock", "memory-ranker.sock", "memory-ranker.sock.lock")
+_MAY_BE_THERE = (LOCK, "memory-ranker.sock", "memory-ranker.sock.lock")
 """What a server that had an empty store there leaves behind."""
 
 
@@ -37,12 +37,16 @@ def new_store(folder: Path, now: Micros) -> Iterator[Path]:
     """Inside, a database is to be written to the path given; after, it is the store in `folder`. Raises as `restore`.
 
     Its score versions are moved beyond all that were given out before, so that a packet cached from the lost state is
-    stale.
+    stale. Nothing that was made for it is left where this fails.
     """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    is_first = not (folder / LOCK).exists()
+    if is_first:
+        _check_empty(folder)
     files = claim(folder)
     partial = folder / (backup.DATABASE + backup.PARTIAL)
     try:
-        _check_empty(files)
+        _check_empty(folder)
         yield partial
         with contextlib.closing(connect(partial, writes=True)) as connection:
             move_score_versions(connection, now)
@@ -54,6 +58,11 @@ def new_store(folder: Path, now: Micros) -> Iterator[Path]:
     except BaseException as error:
         for path in folder.glob(partial.name + "*"):
             path.unlink()
+        if is_first and not files.database.exists():
+            (folder / LOCK).unlink()
+        with contextlib.suppress(OSError):  # something is in it
+            for path in missing:
+                path.rmdir()
         if isinstance(error, OSError):
             raise BackupFailedError(
                 f"the store cannot be written to {folder} ({error.strerror}); see that the disk has room for it"
@@ -76,8 +85,9 @@ def move_score_versions(connection: sqlite3.Connection, now: Micros) -> None:
     connection.execute("COMMIT")
 
 
-def _check_empty(files: StoreFiles) -> None:
-    found = sorted(name for name in os.listdir(files.folder) if name not in _MAY_BE_THERE)
+def _check_empty(folder: Path) -> None:
+    """InvalidRequestError if it is not. Whether it is a folder at all is `claim`'s."""
+    found = sorted(name for name in os.listdir(folder) if name not in _MAY_BE_THERE) if folder.is_dir() else []
     if found:
-        words = f"{str(files.folder)!r} is not empty ({', '.join(found[:3])}), and is not overwritten; name a new one"
+        words = f"{str(folder)!r} is not empty ({', '.join(found[:3])}), and is not overwritten; name a new one"
         raise InvalidRequestError([FieldViolation("data", words)])

@@ -70,8 +70,11 @@ def salvage(folder: Path, target: Path, now: Micros) -> dict[str, int]:
     Returns how many rows there are now, by table. Raises StoreDamagedError if there is no file to read, and
     InvalidRequestError, StoreLockedError or BackupFailedError for one of the folders.
     """
-    if not (folder / DATABASE).is_file():
+    database = folder / DATABASE
+    if not database.is_file():
         raise StoreDamagedError(f"there is no {DATABASE} in {folder}; restore a backup")
+    if not database.stat().st_size:
+        raise StoreDamagedError(f"{database} is empty, so nothing can be saved; restore a backup")
     with _held(folder), new_store(target, now) as partial:
         with contextlib.closing(connect(partial, writes=True)) as connection:
             connection.execute("PRAGMA secure_delete = ON").fetchall()

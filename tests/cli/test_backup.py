@@ -111,6 +111,43 @@ def test_what_can_be_read_is_saved_into_another_folder(tmp_path: Path) -> None:
         assert store.get("n", "m0").content == "text " * 200
 
 
+def test_a_refused_restore_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a folder nor a lock; and each target that cannot be is told as what it is."""
+    with Store.open(tmp_path / "data") as store:
+        store.backup(tmp_path / "backup", 1)
+    (tmp_path / "afile").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    monkeypatch.chdir(tmp_path / "full")
+    file = command("restore", tmp_path / "backup", "--data", tmp_path / "afile")
+    assert file.exit_code == ExitCode.UNAVAILABLE
+    assert f"{tmp_path / 'afile'} is a file; name a folder with --data" in file.stderr
+    empty = command("restore", tmp_path / "backup", "--data", "")
+    assert (empty.exit_code, "is empty: name a folder" in empty.stderr) == (ExitCode.USAGE, True)
+    for target in ("full", "data"):
+        refused = command("restore", tmp_path / "backup", "--data", tmp_path / target)
+        assert (refused.exit_code, "is not empty" in refused.stderr) == (ExitCode.REFUSED, True)
+    with (tmp_path / "backup" / "memories.db").open("ab") as database:
+        database.write(b"?")
+    (tmp_path / "there").mkdir()
+    for target in ("new", "there"):
+        damaged = command("restore", tmp_path / "backup", "--data", tmp_path / target)
+        assert damaged.exit_code == ExitCode.DAMAGED
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["x"]
+    assert list((tmp_path / "there").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["afile", "backup", "data", "full", "there"]
+
+
+def test_of_an_empty_database_nothing_can_be_saved(tmp_path: Path) -> None:
+    """Which is told in a line, and no folder is made."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "memories.db").touch()
+    result = command("check", "--data", tmp_path / "data", "--repair", "--into", tmp_path / "saved")
+    assert result.exit_code == ExitCode.DAMAGED
+    assert "memories.db is empty, so nothing can be saved; restore a backup" in result.stderr
+    assert not (tmp_path / "saved").exists()
+
+
 def test_a_damaged_backup_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     """A script can tell it from a wrong command line."""
     (tmp_path / "backup").mkdir()
