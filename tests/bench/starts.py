@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from memoryranker.client import Client
@@ -9,6 +10,9 @@ from memoryranker.client import Client
 from tests.bench import servers
 from tests.bench.filling import NAMESPACE, fill
 from tests.bench.rows import Row, bounded
+
+CALM = 45
+"""Seconds after which cells are made, the index file is written, and what that took is given back."""
 
 
 def measure_start(count: int, most_seconds: float, most_bytes: float) -> Iterator[Row]:
@@ -19,6 +23,10 @@ def measure_start(count: int, most_seconds: float, most_bytes: float) -> Iterato
             fill(client, count, vectors=client.status().dimension)
             client.rank(NAMESPACE, "a first task", dry_run=True, timeout=120)
             yield bounded(f"{name}_filled_resident", servers.resident_bytes(process) / 2**20, "MiB")
+            time.sleep(CALM)
+            yield bounded(
+                f"{name}_filled_calm_resident", servers.resident_bytes(process) / 2**20, "MiB", most=most_bytes / 2**20
+            )
         bare = min(servers.seconds_of_bare_imports() for _ in range(5))
         found = [servers.seconds_to_serving(folder) for _ in range(5)]
         seconds, resident = min(seconds for seconds, _ in found), max(resident for _, resident in found)
