@@ -73,15 +73,20 @@ class Columns:
 
 
 def changed_rows(before: Columns, after: Columns) -> NDArray[np.int32]:
-    """The rows whose numbers differ, ascending. Both are of the same rows; an array that both have is not looked at."""
-    differs = np.zeros(len(after), bool)
+    """The rows whose numbers differ, ascending. `after` has the same rows, and may have more, which count as different;
+    numbers that stand at the same place in memory are not looked at."""
+    rows = len(before)
+    differs = np.ones(len(after), bool)
+    differs[:rows] = False
     for name in Columns.__slots__:
         one, other = getattr(before, name), getattr(after, name)
-        if isinstance(one, np.ndarray) and one is not other:
+        # Columns begin where their array begins: two of one array have what both have in common.
+        if isinstance(one, np.ndarray) and one is not other and (one.base is None or one.base is not other.base):
+            other = other[:rows]
             found = one != other
             if one.dtype.kind == "f":
                 found &= (one == one) | (other == other)  # no number twice is no difference
-            differs |= found
+            differs[:rows] |= found
     return np.flatnonzero(differs).astype(np.int32)
 
 

@@ -1,14 +1,14 @@
 """What is known of a namespace's memories before any task: made once, and used for all tasks until something changes.
 
-A use or a rating moves it on by the rows that it touches. A new memory or other weights make it anew; so does the next
-minute, as memories grow older.
+A use, a rating or a write moves it on by the rows that it touches. Other weights make it anew; so does the next minute,
+as memories grow older.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +82,9 @@ def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standin
     of: tuple[object, ...] = (Same(weights, view.use_prior), view.emotion_enabled, whole_minute(view.as_of_time))
     if isinstance(snapshot, Part):
         return snapshot.kept.latest(("standing", weights.version), of, lambda: standing_of(view, weights))
-    # Beside the texts, where the next score version finds it that moves the standing of a few memories alone.
+    # Where the next score version finds it, which moves the standing of a few memories alone.
     of = (*of, view.columns.kinds, snapshot.most_uses)
-    kept: dict[str, tuple[object, Columns, Standing]] = snapshot.kept_of_texts.once("standing", dict)
+    kept: dict[str, tuple[object, Columns, Standing]] = snapshot.kept_of_rows.once("standing", dict)
     known, made = kept.get(weights.version), None
     if known is not None and known[0] == of:
         if known[1] is view.columns:
@@ -98,10 +98,10 @@ def standing(snapshot: Snapshot | Part, view: View, weights: Weights) -> Standin
 
 
 def _moved_on(before: Standing, columns: Columns, view: View, weights: Weights, snapshot: Snapshot) -> Standing | None:
-    """The standing of a view from that of other columns of the same rows; None if it is to be made anew, for many rows
-    changed, or numbers are known that were 0 throughout."""
-    rows = changed_rows(columns, view.columns)
-    if len(rows) > MOST_MOVED * len(view.columns):
+    """The standing of a view from that of other columns of the same rows, or the first of them; None if it is to be
+    made anew, for many rows changed, or numbers are known that were 0 throughout."""
+    count = len(view.columns)
+    if len(columns) > count or len(rows := changed_rows(columns, view.columns)) > MOST_MOVED * count:
         return None
     if not len(rows):
         return before
@@ -109,10 +109,9 @@ def _moved_on(before: Standing, columns: Columns, view: View, weights: Weights, 
     some = standing_of(replace(view, columns=part.columns, most_uses=snapshot.most_uses, memo={}, kept=Kept()), weights)
     if not np.isin(some.places, before.places).all():
         return None
-    matrix = before.matrix.copy()
+    matrix, task_fit, tokens = (_grown(each, count) for each in (before.matrix, before.known.task_fit, before.tokens))
     matrix[:, rows] = 0.0
     matrix[np.ix_(before.places.searchsorted(some.places), rows)] = some.matrix
-    task_fit, tokens = before.known.task_fit.copy(), before.tokens.copy()
     task_fit[rows], tokens[rows] = some.known.task_fit, some.tokens
     return replace(
         before,
@@ -120,6 +119,13 @@ def _moved_on(before: Standing, columns: Columns, view: View, weights: Weights, 
         tokens=tokens,
         matrix=matrix,
     )
+
+
+def _grown(array: NDArray[Any], count: int) -> NDArray[Any]:
+    """A copy with room for so many rows, which are its last axis."""
+    grown = np.empty((*array.shape[:-1], count), array.dtype)
+    grown[..., : array.shape[-1]] = array
+    return grown
 
 
 def _parts(places: NDArray[np.intp], matrix: Floats) -> dict[int, Floats]:

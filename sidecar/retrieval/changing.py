@@ -265,6 +265,7 @@ class _Writer:
             before.marks,
             before.directory,
             near=before.near,
+            kept_of_rows=before.kept_of_rows,
         )
 
     def _append(self, memories: Sequence[Memory], uses: Sequence[int | None]) -> None:

@@ -163,6 +163,8 @@ class Contents:
     """For what follows from texts, threads and which rows live; later contents with the same ones share it."""
     near: Near
     """Shared by all contents of this numbering of rows."""
+    kept_of_rows: Kept
+    """So is this, for what follows from the rows that there are."""
 
     @staticmethod
     def of(
@@ -175,6 +177,7 @@ class Contents:
         marks: InvertedIndex[Mark],
         directory: Directory,
         near: Near | None = None,
+        kept_of_rows: Kept | None = None,
     ) -> Contents:
         """Derives what follows from the rest."""
         columns = Columns(
@@ -204,6 +207,7 @@ class Contents:
             Kept(),
             Kept(),
             near or Near(),
+            kept_of_rows or Kept(),
         )
 
     def with_table(self, score_version: int, table: Table, kinds: tuple[str, ...]) -> Contents:

@@ -91,6 +91,11 @@ class Snapshot:
         return self.contents.kept_of_texts
 
     @property
+    def kept_of_rows(self) -> Kept:
+        """Of all snapshots of this numbering of rows: for what can be moved on from one to the next."""
+        return self.contents.kept_of_rows
+
+    @property
     def memories(self) -> MemoryRows:
         """Row -> memory, without its embedding; a dead row's text is gone."""
         return self.contents.memories
