@@ -59,17 +59,18 @@ def as_of_time(case: Case) -> Iterator[Change]:
 
 
 def filter_parts(case: Case) -> Iterator[Change]:
-    """One part of the filter opened as little as lets the memory pass, or no filter."""
+    """One part of the filter opened as little as lets the memory pass, or for nothing but what the memory has of it; or
+    no filter."""
     wanted = case.occasion.request.filter
     values = {each.name: getattr(wanted, each.name) for each in fields(Filter)}
     for part, value in values.items():
         if value == getattr(NO_FILTER, part) or _passes(case, part, value):
             continue
-        opened = _opened(case, part, value)
-        if case.admits(case.regated(case.columns, replace(wanted, **{part: opened}))):
-            new = None if opened == getattr(NO_FILTER, part) else _plain(opened)
-            words = f"leave {part} out of the filter." if new is None else f"let the filter's {part} pass it."
-            yield change(f"filter.{part}", _plain(value), new, words)
+        for opened in _opened(case, part, value):
+            if case.admits(case.regated(case.columns, replace(wanted, **{part: opened}))):
+                new = None if opened == getattr(NO_FILTER, part) else _plain(opened)
+                words = f"leave {part} out of the filter." if new is None else f"let the filter's {part} pass it."
+                yield change(f"filter.{part}", _plain(value), new, words)
     if case.admits(case.regated(case.columns, NO_FILTER)):
         yield change(
             "filter", [part for part in values if values[part] != getattr(NO_FILTER, part)], None, "send none."
@@ -80,28 +81,31 @@ def _passes(case: Case, part: str, value: Any) -> bool:
     return bool(case.occasion.snapshot.filter_mask(Filter(**{part: value}))[case.row])
 
 
-def _opened(case: Case, part: str, value: Any) -> Any:
-    """The value of a filter's part nearest to `value` that lets the memory pass; none where a list is full."""
+def _opened(case: Case, part: str, value: Any) -> list[Any]:
+    """Values of a filter's part that let the memory pass: the one nearest to `value`, or none where a list is full;
+    and of lists those that let the fewest others pass."""
     memory = case.memory
     match part:
         case "create_time_from" | "update_time_from":
-            return getattr(memory, part.removesuffix("_from"))
+            return [getattr(memory, part.removesuffix("_from"))]
         case "create_time_until" | "update_time_until":
-            return getattr(memory, part.removesuffix("_until")) + 1
+            return [getattr(memory, part.removesuffix("_until")) + 1]
         case "exclude_ids":
-            return value - {memory.id}
+            return [value - {memory.id}]
         case "all_tags":
-            return value & set(memory.tags)
+            return [value & set(memory.tags), frozenset(memory.tags)]
         case "metadata_equals":
-            return {key: each for key, each in value.items() if _passes(case, part, {key: each})}
-    own = {
+            return [{key: each for key, each in value.items() if _passes(case, part, {key: each})}]
+    values = {
         "kinds": [memory.kind],
         "ids": [memory.id],
-        "any_tags": memory.tags[:1],
+        "any_tags": memory.tags,
         "source_threads": [memory.source_thread],
         "subjects": [memory.subject],
     }[part]
-    return value | set(own) if any(own) and len(value) < MOST_IN_FILTER[part] else frozenset()
+    own = [frozenset((each,)) for each in values if each]
+    wider = [value | each for each in own] if len(value) < MOST_IN_FILTER[part] else []
+    return [*(wider or [frozenset()]), *own]
 
 
 def _plain(value: Any) -> Any:

@@ -224,6 +224,8 @@ def untold(story: Story, memory_id: str, reason: str, asked: Callable[..., Asked
             "SUPERSEDED": ("memory.superseded_by", ""),
         }
         yield of_gate[reason]
+        if reason == "FILTERED":
+            yield from _own_alone(story, memory_id)
         as_of = asked().as_of
         if reason == "EXPIRED" and as_of is not None and as_of < NOW_TIME:
             yield "memory.valid_until_time", micros_of(as_of + TICK)
@@ -245,6 +247,17 @@ def untold(story: Story, memory_id: str, reason: str, asked: Callable[..., Asked
     for each in story.memories:
         if each["id"] != memory_id:
             yield "filter.exclude_ids", [*request.filter.exclude_ids, each["id"]]
+
+
+def _own_alone(story: Story, memory_id: str) -> Iterator[tuple[str, Any]]:
+    memory = next(each for each in story.memories if each["id"] == memory_id)
+    own = {"kinds": [memory["kind"]], "ids": [memory_id], "all_tags": memory["tags"]}
+    own |= {"source_threads": [memory["source_thread"]], "subjects": [memory["subject"]]}
+    for part, value in own.items():
+        if getattr(story.request.filter, part) and any(value):
+            yield f"filter.{part}", value
+    if story.request.filter.any_tags:
+        yield from (("filter.any_tags", [tag]) for tag in memory["tags"])
 
 
 def _nearest_times(story: Story, memory_id: str, asked: Callable[..., Asked]) -> Iterator[datetime.datetime]:

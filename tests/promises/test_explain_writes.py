@@ -134,3 +134,21 @@ def test_a_full_list_of_a_filter_is_told_to_be_left_out(client: Client, namespac
         assert (opened is None) == (count == most)
         wanted = {part: opened} if opened else None
         assert ids(client.rank(namespace, filter=wanted)) == ["a"]
+
+
+@pytest.mark.parametrize("part", ["kinds", "ids", "any_tags", "all_tags", "source_threads", "subjects"])
+def test_behind_what_the_filter_passes_a_memory_is_told_to_be_asked_for_alone(
+    client: Client, namespace: str, part: str
+) -> None:
+    """Opened for it as well, the filter still passes the better one; for nothing but what it has itself it does not."""
+    better: dict[str, Any] = {"kind": "fact", "tags": ["red"], "source_thread": "t1", "subject": "Ann"}
+    write(client, namespace, {"better": 0.9}, **better)
+    write(client, namespace, {"missed": 0.5}, kind="mine", tags=["blue", "own"], source_thread="t2", subject="Bob")
+    own = {"ids": ["better"], "any_tags": ["red"], "all_tags": ["red"]}
+    wanted: Any = {part: own.get(part) or [better[part.removesuffix("s")]]}
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 1}
+    asked = rank_request(namespace, **options, filter=wanted)
+    change = client.explain_miss(namespace, "missed", request=asked).smallest_change
+    assert change.field == f"filter.{part}"
+    wanted = {part: json.loads(change.to_json)}
+    assert ids(client.rank(namespace, **options, filter=wanted)) == ["missed"]
