@@ -68,7 +68,8 @@ def alone(server: Connection, workplace: Path, line: str) -> Iterator[Connection
 @pytest.fixture
 def environ(alone: Connection, workplace: Path, line: str) -> dict[str, str]:
     """A shell's environment with a server, memories m1 to m5 in a namespace of its own, and a packet of them."""
-    namespace = "default" if "--namespace default" in line else f"example-{OTHERS.index(line)}"
+    named = [name for name in ("--namespace default", "purge example-namespace") if name in line]
+    namespace = named[0].split()[1] if named else f"example-{OTHERS.index(line)}"
     if "--role" in line:
         with alone.client() as client:
             client.rollback_model()
