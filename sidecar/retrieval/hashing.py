@@ -6,7 +6,7 @@ chance of one in 400,000, and then a memory looks as if it bore a word more than
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from hashlib import blake2b
 
 REMEMBERED = 200_000
@@ -29,6 +29,11 @@ class Hasher:
                 self._known = {}
             found = self._known[key] = self.of_text(key if isinstance(key, str) else _flat(key))
         return found
+
+    def of_all(self, keys: Iterable[Hashable]) -> list[int]:
+        """The hashes of many keys, in their order."""
+        known = self._known
+        return [known[key] if key in known else self.of(key) for key in keys]
 
     def of_text(self, text: str) -> int:
         """The hash of a text that will not be asked for again."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from operator import or_
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -132,9 +131,8 @@ class InvertedIndex(Generic[Key]):
 
     def among(self, keys: Sequence[Key]) -> list[bool]:
         """The same of many keys at once."""
-        hashes = list(map(self._hasher.of, keys))
-        added = map(self._postings.__contains__, hashes)
-        return list(map(or_, added, self._base.among(hashes)))
+        hashes, added = self._hasher.of_all(keys), self._postings
+        return [is_packed or key in added for key, is_packed in zip(hashes, self._base.among(hashes), strict=True)]
 
     @property
     def unpacked(self) -> int:
