@@ -78,19 +78,23 @@ def admitting_time(case: Case) -> Micros | None:
 
 
 def open_spans(case: Case, use_times: Sequence[Micros]) -> Iterator[Span]:
-    """All times for which no gate stops the memory, parted at every turn and around the time that was ranked for."""
+    """All times for which no gate stops the memory, parted at every turn and around the time that was ranked for; and
+    some for which one might, where what replaces it depends on the time."""
     columns, row, now = case.columns, case.row, case.occasion.as_of_time
     learned = columns.create_time.copy()
-    learned[[case.occasion.snapshot.row_of_id[name] for name in case.again.undated]] = FIRST_TIME
+    undated = case.again.undated
+    learned[[case.occasion.snapshot.row_of_id[name] for name in undated]] = FIRST_TIME
     starts = np.maximum(learned, columns.valid_from_time)
     ends = np.where(columns.valid_until_time == NO_TIME, LAST_TIME + 1, columns.valid_until_time)
     turns = [learned, columns.valid_from_time, ends, np.array([FIRST_TIME, now, now + 1])]
     if not FED_BY_USE.isdisjoint(case.occasion.weights.weighted):
         turns += [columns.last_use_time, np.array([case.now, *use_times], np.int64)]
+    if undated:  # of those that replace each other, they are the last to be learned, but for one learned just then
+        turns.append(learned + 1)
     firsts: NDArray[np.int64] = np.unique(np.concatenate(turns))
     firsts = firsts[(firsts >= FIRST_TIME) & (firsts <= LAST_TIME)]
     is_open = (starts[row] <= firsts) & (firsts < ends[row])
-    for other in case.occasion.snapshot.replacements(row):
+    for other in () if undated else case.occasion.snapshot.replacements(row):
         if columns.live[other]:
             is_open &= ~((starts[other] <= firsts) & (firsts < ends[other]))
     lasts = np.append(firsts[1:] - 1, LAST_TIME)

@@ -279,3 +279,17 @@ def test_a_time_is_found_where_scores_fall_between_turns(client: Client, namespa
     assert change.field == "as_of_time"
     assert ids(client.rank(namespace, **options, as_of_time=time)) == ["decision"]
     assert ids(client.rank(namespace, **options, as_of_time=time - TICK)) == ["attempt"]
+
+
+def test_of_two_that_replace_each_other_the_time_decides(client: Client, namespace: str) -> None:
+    """The one without a time is always learned last, but for the very time at which the other was."""
+    candidates: list[dict[str, Any]] = [
+        {"id": "a", "content": text(1), "superseded_by": "b"},
+        {"id": "b", "content": text(2), "superseded_by": "a", "create_time": days_ago(1)},
+        {"id": "better", "content": text(3), "relevance": 0.9, "create_time": days_ago(0.5)},
+    ]
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "candidates": candidates, "max_items": 1}
+    why = client.explain_miss(namespace, "b", request=rank_request(namespace, **options))
+    assert (name_of(why.reason), why.smallest_change.field) == ("SUPERSEDED", "as_of_time")
+    assert time_of(int(why.smallest_change.to_json)) == days_ago(1)
+    assert ids(client.rank(namespace, **options, as_of_time=days_ago(1))) == ["b"]
