@@ -11,11 +11,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from sidecar.domain import MOST_IN_FILTER, LeftOutReason
 from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change, settled
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
-from sidecar.ranking.packing import Fill
+from sidecar.ranking.packing import NO_ROWS, Fill
 from sidecar.ranking.pipeline import Packed
 
 MAX_ITEMS = 200
@@ -70,14 +72,17 @@ def _min_score(case: Case) -> Iterator[Change]:
 
 
 def _exclude(case: Case) -> Iterator[Change]:
-    """Without the twin, or else without one of the others in the packet, the last first, or of the pinned ones that
-    are not, whose room and places are kept."""
+    """Without the twin, or else without one of the others in the packet, the last first, or of those that are not and
+    have a share in how room and places are parted: the pinned ones, and under a budget, beside pinned ones, all others,
+    the largest first."""
     scored, wanted = case.occasion.scored, case.occasion.request.filter
     if len(wanted.exclude_ids) >= MOST_IN_FILTER["exclude_ids"]:
         return
     twin = case.packed.seen.twin(case.row)
-    others = list(dict.fromkeys((*case.packed.rows[::-1], *scored.gates.pinned.tolist())))
-    others = [other for other in others if other != case.row]
+    pinned = scored.gates.pinned.tolist()
+    parting = case.packed.ranked.candidates if pinned and case.limits.token_budget is not None else NO_ROWS
+    largest_first = parting[np.argsort(-scored.tokens[parting], kind="stable")].tolist()
+    others = [each for each in dict.fromkeys((*case.packed.rows[::-1], *pinned, *largest_first)) if each != case.row]
     for other in (others if twin is None else [twin, *(row for row in others if row != twin)])[:MAX_TRIES]:
         codes = scored.gates.codes.copy()
         codes[other] = FILTERED_CODE

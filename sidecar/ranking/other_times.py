@@ -89,8 +89,12 @@ def open_spans(case: Case, use_times: Sequence[Micros]) -> Iterator[Span]:
     turns = [learned, columns.valid_from_time, ends, np.array([FIRST_TIME, now, now + 1])]
     if not FED_BY_USE.isdisjoint(case.occasion.weights.weighted):
         turns += [columns.last_use_time, np.array([case.now, *use_times], np.int64)]
-    if undated:  # of those that replace each other, they are the last to be learned, but for one learned just then
-        turns.append(learned + 1)
+    if undated:
+        # Of those that replace each other, they are the last to be learned, but for one learned just then; and a filter
+        # of times of creation lets them through or not as the time is.
+        wanted = case.occasion.request.filter
+        bounds = [time for time in (wanted.create_time_from, wanted.create_time_until) if time is not None]
+        turns += [learned + 1, np.array(bounds, np.int64)]
     firsts: NDArray[np.int64] = np.unique(np.concatenate(turns))
     firsts = firsts[(firsts >= FIRST_TIME) & (firsts <= LAST_TIME)]
     is_open = (starts[row] <= firsts) & (firsts < ends[row])

@@ -485,6 +485,22 @@ def test_leaving_another_out_is_tried(client: Client, namespace: str) -> None:
     assert "missed" in ids(client.rank(namespace, **options, filter={"exclude_ids": ["m199"]}))
 
 
+def test_leaving_out_one_that_is_not_in_the_packet_is_tried(client: Client, namespace: str) -> None:
+    """What others could use is not the pinned memories': without one of those, a second pinned one has room."""
+    for name, relevance, tokens, pinned in (
+        ("first", 0.9, 60, True),
+        ("large", 0.95, 200, True),
+        ("other", 0.7, 80, False),
+    ):
+        write(client, namespace, {name: relevance}, token_count=tokens, pinned=pinned)
+    write(client, namespace, {"missed": 0.5}, token_count=61, pinned=True)
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "max_items": 2, "reserved_slots": 0, "token_budget": 121}
+    assert ids(client.rank(namespace, **options)) == ["first"]
+    change = client.explain_miss(namespace, "missed", request=rank_request(namespace, **options)).smallest_change
+    assert (change.field, change.to_json) == ("filter.exclude_ids", '["other"]')
+    assert ids(client.rank(namespace, **options, filter={"exclude_ids": ["other"]})) == ["first", "missed"]
+
+
 def test_none_at_all_says_what_was_tried(client: Client, namespace: str) -> None:
     """A memory behind two gates yields to no single change, and the answer names those that were tried."""
     write(client, namespace, {"a": 0.9}, suppressed=True, valid_until_time=days_ago(1))

@@ -293,3 +293,17 @@ def test_of_two_that_replace_each_other_the_time_decides(client: Client, namespa
     assert (name_of(why.reason), why.smallest_change.field) == ("SUPERSEDED", "as_of_time")
     assert time_of(int(why.smallest_change.to_json)) == days_ago(1)
     assert ids(client.rank(namespace, **options, as_of_time=days_ago(1))) == ["b"]
+
+
+def test_a_filter_of_times_meets_a_memory_without_a_time_at_its_own_bound(client: Client, namespace: str) -> None:
+    """It is learned at the time that is ranked for, and so from some time on the filter stops it."""
+    candidates: list[dict[str, Any]] = [
+        {"id": "better", "content": text(1), "relevance": 0.9},
+        {"id": "later", "content": text(2), "create_time": days_ago(1), "valid_from_time": days_ago(-1)},
+    ]
+    options: dict[str, Any] = {"weights": BY_RELEVANCE, "candidates": candidates, "max_items": 1}
+    options["filter"] = {"create_time_until": days_ago(-2)}
+    change = client.explain_miss(namespace, "later", request=rank_request(namespace, **options)).smallest_change
+    assert (change.field, change.to_json) == ("as_of_time", str(micros_of(days_ago(-2))))
+    assert ids(client.rank(namespace, **options, as_of_time=days_ago(-2))) == ["later"]
+    assert ids(client.rank(namespace, **options, as_of_time=days_ago(-2) - TICK)) == ["better"]
