@@ -59,13 +59,13 @@ def settled(old: int, good: int, admits: Callable[[int], bool]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The same request with one thing changed that may move scores: `at` another time; or once some fields of the
+    """The same request with one thing changed that may move scores: `at` another time, or none; or once fields of the
     missed memory are `written`, by the names of domain.Memory, and all importances that follow from them stand.
 
     `use_times` has one of each report of uses; `undated` are ids of the caller's own memories that are taken to
     be learned at whatever time is ranked for."""
 
-    at: Callable[[Micros], Occasion]
+    at: Callable[[Micros | None], Occasion]
     written: Callable[[Mapping[str, Any]], Occasion]
     use_times: Callable[[], Sequence[Micros]] = tuple
     undated: frozenset[str] = frozenset()

@@ -52,10 +52,13 @@ def superseded(case: Case) -> Iterator[Change]:
 
 
 def as_of_time(case: Case) -> Iterator[Change]:
-    """Another time to rank for; or now as a time, where none was named: then what is learned later takes no part."""
-    time = admitting_time(case)
+    """Another time to rank for; or now as a time, where none was named: then what is learned later takes no part. At
+    last none, where one was named: then it does."""
+    named, time = case.occasion.request.as_of_time, admitting_time(case)
     if time is not None:
-        yield change("as_of_time", case.occasion.request.as_of_time, time, "rank for a time at which it counts.")
+        yield change("as_of_time", named, time, "rank for a time at which it counts.")
+    elif named is not None and case.holds(case.again.at(None)):
+        yield change("as_of_time", named, None, "send no as_of_time.")
 
 
 def filter_parts(case: Case) -> Iterator[Change]:

@@ -240,13 +240,14 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
 
         undated = frozenset(each.id for each in request.request.candidates if not each.HasField("create_time"))
 
-        def at(time: Micros) -> Occasion:
+        def at(time: Micros | None) -> Occasion:
             then = replace(asked, as_of_time=time)
             if asked.candidates is None:
                 return prepare(then)
             if not undated:
                 return prepare(then, namespace=occasion.snapshot)
-            own = (replace(each, create_time=time) if each.id in undated else each for each in asked.candidates)
+            learned = self._clock() if time is None else time
+            own = (replace(each, create_time=learned) if each.id in undated else each for each in asked.candidates)
             return prepare(replace(then, candidates=tuple(own)))
 
         def use_times() -> list[Micros]:

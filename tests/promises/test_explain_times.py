@@ -307,3 +307,13 @@ def test_a_filter_of_times_meets_a_memory_without_a_time_at_its_own_bound(client
     assert (change.field, change.to_json) == ("as_of_time", str(micros_of(days_ago(-2))))
     assert ids(client.rank(namespace, **options, as_of_time=days_ago(-2))) == ["later"]
     assert ids(client.rank(namespace, **options, as_of_time=days_ago(-2) - TICK)) == ["better"]
+
+
+def test_at_last_no_time_is_tried(client: Client, namespace: str) -> None:
+    """A time hides what is learned later, however it is set; without one it is there."""
+    write(client, namespace, {"ahead": 0.5}, create_time=days_ago(-1), valid_until_time=days_ago(-0.5))
+    asked = rank_request(namespace, weights=BY_RELEVANCE, as_of_time=NOW_TIME)
+    why = client.explain_miss(namespace, "ahead", request=asked)
+    assert (name_of(why.reason), why.smallest_change.field) == ("NOT_YET_VALID", "as_of_time")
+    assert why.smallest_change.to_json == "null"
+    assert ids(client.rank(namespace, weights=BY_RELEVANCE)) == ["ahead"]
