@@ -32,8 +32,10 @@ def test_a_stop_ends_the_script_and_what_it_runs(tmp_path: Path, command: str, n
         "STARTED": str(started),
         "ENDLESS": command,
     }
+    # Tests that run in the background of a shell ignore SIGINT, and a shell cannot trap what it was told to ignore.
+    shell = ["env", "--default-signal=INT", "/bin/sh", str(files.NIGHTLY)]
     # Open for writing too, or what a command writes between two readings would be lost.
-    with started.open("r+b", buffering=0) as lines, subprocess.Popen(["/bin/sh", files.NIGHTLY], env=environ) as script:
+    with started.open("r+b", buffering=0) as lines, subprocess.Popen(shell, env=environ) as script:
         try:
             at_work = ""
             while at_work != command:
