@@ -226,10 +226,9 @@ class Occasions:
         if request.explicit_weights is not None or request.as_of_time is not None:
             return None
         passed = len(gates.pinned) + len(gates.others)
-        allowed = np.flatnonzero(gates.codes == PASSED).astype(np.int32)
         if passed <= max(self._exact_up_to, snapshot.live_count // 2):
             # What chooses looks at rows before their gates: where few pass, it would look in the wrong places.
-            return allowed
+            return _passing(gates)
         near, weights, namespace = snapshot.contents.near, task.weights, request.namespace
         emotion = namespace in self._emotion
 
@@ -241,7 +240,7 @@ class Occasions:
         if standings is None or near.cells is None:
             return None
         found = candidates_of(snapshot, task, gates, standings, self._reserve.min_reported_sessions)
-        return found if len(found) >= FEWEST_CANDIDATES else allowed
+        return found if len(found) >= FEWEST_CANDIDATES else _passing(gates)
 
     def _weights_for(
         self, request: RankRequest, packet_id: str, degradations: list[tuple[DegradationReason, str]]
@@ -304,6 +303,11 @@ def _gates(request: RankRequest, snapshot: Snapshot, as_of: Micros, known: NDArr
     allowed = None if request.filter.is_empty else snapshot.filter_mask(request.filter)
     codes = gate_codes(columns, allowed, snapshot.superseded_at(as_of, known), as_of, known)
     return Gates.of(codes, columns)
+
+
+def _passing(gates: Gates) -> NDArray[np.int32]:
+    """The rows that no gate stops, ascending."""
+    return np.flatnonzero(gates.codes == PASSED).astype(np.int32)
 
 
 def wrapper_tokens(request: RankRequest) -> int:
