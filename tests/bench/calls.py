@@ -16,7 +16,8 @@ from memoryranker.client import Client
 from memoryranker.v1 import ranker_pb2
 
 from tests.bench import servers, workload
-from tests.bench.filling import NAMESPACE, fill
+from tests.bench.filling import NAMESPACE, fill, ranking
+from tests.bench.floor import floor_server
 from tests.bench.rows import Row, bounded, interleaved
 
 
@@ -61,6 +62,8 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         servers.server(folder) as (listen, process),
         Client(listen, timeout=60) as client,
         grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel,
+        floor_server(folder) as floor,
+        Client(floor, timeout=60) as floor_client,
     ):
         rate = fill(client, 10_000)
         asked = cycle(tasks)
@@ -82,6 +85,7 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
             return client.report_use(packet.packet_id, [packet.items[0].memory.id])
 
         timed = {"rank": rank_and_keep, "empty": empty, "report": report, "fsync": fsync_call(folder)}
+        timed["floor"] = ranking(floor_client, tasks)
         found = interleaved(timed, blocks, size)
         p50 = {name: float(np.median(values)) for name, values in found.items()}
         p99 = {name: float(np.quantile(values, 0.99)) for name, values in found.items()}
@@ -90,6 +94,9 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         yield bounded("rank_10k_p50", 1e3 * p50["rank"], "ms")
         yield bounded("rank_10k_p99", 1e3 * p99["rank"], "ms")
         yield bounded("empty_p50", 1e3 * p50["empty"], "ms")
+        yield bounded("floor_10k_p50_ratio", p50["floor"] / p50["empty"], "x empty RPC")
+        yield bounded("floor_10k_p99_ratio", p99["floor"] / p99["empty"], "x empty RPC")
+        yield bounded("rank_to_floor_p50", p50["rank"] / p50["floor"], "x a Rank that ranks nothing")
         durable = p50["report"] / (p50["fsync"] + p50["empty"])
         yield bounded("report_use_p50", 1e3 * p50["report"], "ms")
         yield bounded("fsync_p50", 1e3 * p50["fsync"], "ms")
@@ -102,3 +109,5 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
             echoes = throughput(echo, servers.ECHO, seconds)
             yield bounded("rank_8_callers_ratio", ranks / echoes, "x 20-item echo", least=bounds["callers"])
             yield bounded("rank_8_callers", ranks, "calls/s")
+            floors = throughput(floor, method, seconds)
+            yield bounded("floor_8_callers_ratio", floors / echoes, "x 20-item echo")
