@@ -62,11 +62,14 @@ def cosines(matrix: Codes, inverse: Floats, task: Codes) -> Floats:
         raise ValueError(f"the task's vector has shape {task.shape}, the memories' have dimension {dimension}")
     if not (matrix.flags.c_contiguous and matrix.dtype == np.int8):
         raise ValueError("the matrix must be contiguous int8")
-    cosine = np.zeros(rows)
-    if dimension:
-        for first in range(0, rows, ROWS_AT_ONCE):
-            some = slice(first, first + ROWS_AT_ONCE)
-            simsimd.dot(matrix[some], task, out=cosine[some])
+    # Not into an array by `out`: SimSIMD 6.5 then returns a None that it does not own, and Python 3.11 ends once it has
+    # counted them all away.
+    products = (
+        [np.asarray(simsimd.dot(matrix[at : at + ROWS_AT_ONCE], task)) for at in range(0, rows, ROWS_AT_ONCE)]
+        if dimension
+        else []
+    )
+    cosine = products[0] if len(products) == 1 else np.concatenate(products or [np.zeros(rows)])
     squares = int(np.square(task, dtype=np.int64).sum())
     cosine *= inverse
     cosine *= 1.0 / math.sqrt(squares) if squares else 0.0
