@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Self
 from sidecar.config import Settings
 from sidecar.domain import Micros
 from sidecar.importance.settled import settled_importance
+from sidecar.loading import load_all, prepare
 from sidecar.observe import systemd
 from sidecar.observe.observer import Observer
 from sidecar.retrieval import heap
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
 from sidecar.rpc.server import Server
+from sidecar.store.damage import LookAhead
 from sidecar.store.files import make_folder
 from sidecar.store.store import Store
 from sidecar.weights.settled import settled_weights
@@ -58,11 +60,14 @@ class Sidecar:
         clock: Callable[[], Micros] = now,
         new_packet_id: Callable[[], str] | None = None,
         make_embedder: Callable[[str], Embedder] = make_embedder,
+        ahead: LookAhead | None = None,
     ) -> None:
+        """`ahead` looks for damage in the store's folder since before."""
         self._settings = settings
         self._make_embedder = make_embedder
         self._clock = clock
         self._new_packet_id = new_packet_id
+        self._ahead = ahead
         self._open = ExitStack()
         self._server: Server | None = None
         self._http: HttpPort | None = None
@@ -97,13 +102,25 @@ class Sidecar:
             self._http = open_http()
             if self._http is not None:
                 undo.callback(self._http.close)
-            # All that serves is imported while SQLite looks for damage, without Python's lock for the most part.
-            _ahead(lambda: import_module("sidecar.serving"))
-            store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None)
+            store = Store.open(settings.data, quota_bytes=settings.quota_bytes or None, ahead=self._ahead)
             undo.callback(store.close)
+            prepared = prepare(
+                store,
+                settings,
+                embedder,
+                weights,
+                importance,
+                clock=self._clock,
+                make_embedder=self._make_embedder,
+                on_outcome=observer.model,
+            )
+            # All that serves is imported while memories are loaded, without Python's lock for the most part.
+            _ahead(lambda: import_module("sidecar.serving"))
+            memory_count = load_all(store, prepared.namespaces)
             from sidecar.serving import serve
 
-            memory_count = serve(
+            serve(
+                prepared,
                 store,
                 server,
                 observer,
@@ -115,7 +132,6 @@ class Sidecar:
                 start_time=start_time,
                 clock=self._clock,
                 new_packet_id=self._new_packet_id,
-                make_embedder=self._make_embedder,
             )
             if self._http is not None:
                 self._http.set_ready()
@@ -149,11 +165,12 @@ class Sidecar:
         self.close()
 
 
-def run(settings: Settings) -> None:
-    """Serves until SIGTERM or SIGINT. For the main thread of a process. Raises what `Sidecar.open` does."""
+def run(settings: Settings, ahead: LookAhead | None = None) -> None:
+    """Serves until SIGTERM or SIGINT. For the main thread of a process. `ahead` is as for `Sidecar`. Raises what
+    `Sidecar.open` does."""
     sys.setswitchinterval(TURN)
     heap.share()
-    with _signals(signal.SIGTERM, signal.SIGINT) as heard, Sidecar(settings):
+    with _signals(signal.SIGTERM, signal.SIGINT) as heard, Sidecar(settings, ahead=ahead):
         gc.freeze()  # what a start has made stays: going through it now and then would stop everything
         gc.enable()
         systemd.tell(systemd.READY, os.environ)

@@ -80,7 +80,7 @@ from sidecar import lifecycle
 from sidecar.config import resolve
 
 SETTINGS = resolve({}, {"HOME": "/nowhere"}).settings
-lifecycle.Sidecar = lambda settings: contextlib.nullcontext()
+lifecycle.Sidecar = lambda settings, **_: contextlib.nullcontext()
 
 def stopped_at(moment):
     "Sends the signal before the line of code that comes as number `moment`; false if no such line is left."
@@ -128,7 +128,7 @@ def sent():
     os.kill(os.getpid(), signal.SIGTERM)
 
 waits = threading.Event()
-lifecycle.Sidecar = lambda settings: contextlib.nullcontext()
+lifecycle.Sidecar = lambda settings, **_: contextlib.nullcontext()
 lifecycle.systemd.tell = lambda *_: waits.set()
 threading.Thread(target=sent, daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])

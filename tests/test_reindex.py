@@ -25,8 +25,9 @@ from sidecar.reindex import BATCH, Reindexer
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder, identity
 from sidecar.retrieval.vectors import Vectors
-from sidecar.store import Store, meta
+from sidecar.store import meta
 from sidecar.store.check import check
+from sidecar.store.store import Store
 from tests.serving import Running, running, wait_until_scored
 
 NOWHERE = "unix:/nonexistent/memory-ranker.sock"
@@ -197,7 +198,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
 import sys, pathlib
 from sidecar.reindex import Reindexer
 from sidecar.retrieval.embedders import make_embedder
-from sidecar.store import Store
+from sidecar.store.store import Store
 with Store.open(pathlib.Path({str(tmp_path / "data")!r})) as store:
     target = make_embedder("client:8")
     for done, total in Reindexer(store, target, make_embedder).switch(target):

@@ -95,7 +95,8 @@ def _by_hand(data: Path, wanted: str, settings: Settings) -> dict[str, Any]:
     from sidecar.reindex import Reindexer
     from sidecar.retrieval.embedders import make_embedder
     from sidecar.retrieval.embedding import identity
-    from sidecar.store import Store, meta
+    from sidecar.store import meta
+    from sidecar.store.store import Store
 
     spec = wanted or settings.embedder
     embedder = _made(spec)

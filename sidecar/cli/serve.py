@@ -32,12 +32,15 @@ def serve(file: Path | None, **flags: Any) -> None:
     """
     gc.disable()  # there is nothing to find among what a start makes; lifecycle.run switches it on again
     settings = resolved(file, flags).settings
+    from sidecar.store.damage import LookAhead
+
+    ahead = LookAhead(settings.data)  # it looks while all that follows is imported
     from sidecar import lifecycle
     from sidecar.observe import logs
 
     logs.set_up(settings.log_level, settings.log_format)
     try:
-        lifecycle.run(settings)
+        lifecycle.run(settings, ahead)
     except RankerError as error:
         as_json = settings.log_format == "json"
         raise Failure(error.message, exit_code(error), reason=error.reason, as_json=as_json) from error

@@ -1,22 +1,4 @@
-"""The one place that knows SQL: schema, migrations, the one writer, the readers."""
+"""The one place that knows SQL: schema, migrations, the one writer, the readers.
 
-from sidecar.store.checkpoints import Limits
-from sidecar.store.reports import CONTRADICTORY, NOT_IN_PACKET, LoggedPacket, ReportItem, ReportOutcome
-from sidecar.store.requests import Once, Replayed
-from sidecar.store.snapshots import NamespaceNumbers, NamespaceSummary, StoreNumbers
-from sidecar.store.store import Store
-
-__all__ = [
-    "CONTRADICTORY",
-    "NOT_IN_PACKET",
-    "Limits",
-    "LoggedPacket",
-    "NamespaceNumbers",
-    "NamespaceSummary",
-    "Once",
-    "Replayed",
-    "ReportItem",
-    "ReportOutcome",
-    "Store",
-    "StoreNumbers",
-]
+Each name is imported from its own module: a start looks for damage before it loads the rest of this.
+"""

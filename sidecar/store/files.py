@@ -19,6 +19,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """File systems on which SQLite's write-ahead log is unsafe: its index is shared memory of one machine."""
 
+DATABASE = "memories.db"
+"""The SQLite database in the folder."""
+
 LOCK = "lock"
 """The file in the folder on which the lock is held."""
 
@@ -37,7 +40,7 @@ class StoreFiles:
     @property
     def database(self) -> Path:
         """The SQLite database."""
-        return self.folder / "memories.db"
+        return self.folder / DATABASE
 
     @property
     def wal(self) -> Path:

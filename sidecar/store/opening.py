@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,16 +14,14 @@ from pathlib import Path
 from sidecar.errors import StoreDamagedError, StoreUnavailableError
 from sidecar.store import meta
 from sidecar.store.checkpoints import Checkpoints, Limits
-from sidecar.store.failures import UnsyncedError, damaged, translate
+from sidecar.store.damage import LookAhead, look
+from sidecar.store.failures import UnsyncedError, translate
 from sidecar.store.files import StoreFiles, claim, sync_folder
 from sidecar.store.readers import connect
 from sidecar.store.schema import MIGRATIONS, declarations, declared, migrate
 
 OLDEST_SQLITE = (3, 35, 0)
 """The first with RETURNING."""
-
-QUICK_CHECK_SECONDS = 1.0
-"""How long a start may spend on looking for damage. What is found later is reported when it is met."""
 
 MAX_PAGES = 1 << 24
 """64 GiB of pages, which `scrub` counts on."""
@@ -52,10 +49,12 @@ class Opened:
         self.files.release()
 
 
-def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Callable[[int], None]) -> Opened:
+def open_files(
+    folder: Path, quota_bytes: int | None, limits: Limits, sync: Callable[[int], None], ahead: LookAhead | None = None
+) -> Opened:
     """Takes the lock, looks for damage, migrates, and recovers what a killed process left in the log.
 
-    `sync` puts an open file on the disk.
+    `sync` puts an open file on the disk; `ahead` has looked for damage already.
 
     Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
     """
@@ -72,7 +71,7 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Call
         database = os.open(files.database, os.O_RDWR | os.O_CREAT, 0o600)
         descriptors.append(database)
         connection = connect(files.database, writes=True)
-        schema_version = _prepare(connection)
+        schema_version = _prepare(connection, ahead)
         salt = _salt(connection)
         wal = os.open(files.wal, os.O_RDONLY)
         descriptors.append(wal)
@@ -101,13 +100,14 @@ def open_files(folder: Path, quota_bytes: int | None, limits: Limits, sync: Call
         raise
 
 
-def _prepare(connection: sqlite3.Connection) -> int:
+def _prepare(connection: sqlite3.Connection, ahead: LookAhead | None) -> int:
     connection.execute("PRAGMA secure_delete = ON").fetchall()
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
     connection.execute("PRAGMA checkpoint_fullfsync = ON").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
-    _look_for_damage(connection)
+    if ahead is None or not ahead.vouches():
+        look(connection)
     _look_for_another_schema(connection)
     return migrate(connection)
 
@@ -125,23 +125,6 @@ def _look_for_another_schema(connection: sqlite3.Connection) -> None:
                 "by a build between releases; `memory-ranker check` says more, `check --repair --into FOLDER` saves "
                 "what can be read"
             )
-
-
-def _look_for_damage(connection: sqlite3.Connection) -> None:
-    # Not a progress handler: each call of it would wait for Python's lock, which all else that starts wants.
-    too_long = threading.Timer(QUICK_CHECK_SECONDS, connection.interrupt)
-    too_long.start()
-    try:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
-            raise
-        return
-    finally:
-        too_long.cancel()
-        too_long.join()
-    if found != "ok":
-        raise damaged(str(found))
 
 
 def _salt(connection: sqlite3.Connection) -> bytes:

@@ -31,6 +31,7 @@ from sidecar.store import (
 from sidecar.store.backup import Backup
 from sidecar.store.backup import write as write_backup
 from sidecar.store.checkpoints import Limits
+from sidecar.store.damage import LookAhead
 from sidecar.store.files import sync_file
 from sidecar.store.jobs import Done
 from sidecar.store.log_calls import LogCalls
@@ -74,15 +75,16 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         quota_bytes: int | None = None,
         limits: Limits | None = None,
         sync: Callable[[int], None] = sync_file,
+        ahead: LookAhead | None = None,
     ) -> Store:
         """Opens the store in `folder`, which is created if it is missing, and recovers from a kill.
 
         `quota_bytes` bounds the database with its log; above it growing writes raise StoreFullError. `sync` puts an
-        open file on the disk, or raises OSError.
+        open file on the disk, or raises OSError; `ahead` looks for damage in this folder since before.
 
         Raises StoreLockedError, SchemaTooNewError, StoreDamagedError, StoreFullError or StoreUnavailableError.
         """
-        return cls(open_files(folder, quota_bytes, limits or Limits(), sync), sync)
+        return cls(open_files(folder, quota_bytes, limits or Limits(), sync, ahead), sync)
 
     def close(self) -> None:
         """Finishes what waits, checkpoints and releases the folder. Calls after it raise StoreUnavailableError."""

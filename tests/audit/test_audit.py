@@ -18,10 +18,10 @@ from sidecar.audit.verdict import Audit, Verdict, judge
 from sidecar.domain import SECOND, Packet, PacketItem, Segment, UseReport
 from sidecar.features.importance import BASELINE, combine
 from sidecar.feedback.rescore import Rescorer
-from sidecar.store import Store
 from sidecar.store.audit_sql import Scope, queries
 from sidecar.store.jobs import Done
 from sidecar.store.packets import insert, to_rows
+from sidecar.store.store import Store
 
 NOW = 1_790_000_000 * SECOND
 MEMORIES, PACKETS, SESSIONS = 1_782, 20_900, 376

@@ -12,10 +12,10 @@ from sidecar.audit.importance import FEWEST_OF_GROUP, MOST_GROUPS, Evidence, Gap
 from sidecar.domain import SECOND, UseCounts, UseReport
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.language import language_of
-from sidecar.store import Store
 from sidecar.store.audit_importance import JudgedMemory, Move, RunMoves, read_judged, read_runs
 from sidecar.store.jobs import Done
 from sidecar.store.packets import insert, to_rows
+from sidecar.store.store import Store
 from tests.audit.test_audit import packet
 
 NOW = 1_790_000_000 * SECOND

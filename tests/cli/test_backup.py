@@ -14,7 +14,7 @@ from sidecar.cli.connection import Connection
 from sidecar.cli.demo_server import running_server, temporary_folder
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
-from sidecar.store import Store
+from sidecar.store.store import Store
 from tests.cli.conftest import Run
 
 NOWHERE = "unix:/nonexistent/memory-ranker.sock"

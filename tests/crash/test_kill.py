@@ -21,7 +21,7 @@ from sidecar.ranking.ranker import Ranker
 from sidecar.retrieval.embedders import NoEmbedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.rpc.incoming import read_rank
-from sidecar.store import Store
+from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
 from tests.crash.load import NAMESPACE, Caller, Told
 from tests.promises.parts import Clock

@@ -22,7 +22,7 @@ from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import Snapshot
-from sidecar.store import Store
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 VALUES = ("postgres", "mysql", "sqlite")

@@ -14,7 +14,7 @@ from sidecar.importance.scorer import ImportanceScorer
 from sidecar.importance.settings import ImportanceSettings
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.namespaces import Namespaces
-from sidecar.store import Store
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 

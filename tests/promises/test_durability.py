@@ -24,7 +24,8 @@ from memoryranker.client import Client, RankerRpcError
 from sidecar.domain import Micros
 from sidecar.errors import StoreUnavailableError
 from sidecar.lifecycle import Sidecar
-from sidecar.store import Store, files
+from sidecar.store import files
+from sidecar.store.store import Store
 from tests.promises.parts import NOW, Held, with_parts
 from tests.serving import channel_to, finished, process, running, settings_for
 from tests.soaking import at_length

@@ -16,7 +16,8 @@ from sidecar.observe.metrics import Metrics
 from sidecar.ranking.ranker import Ranker
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.namespaces import Namespaces
-from sidecar.store import Once, ReportOutcome
+from sidecar.store.reports import ReportOutcome
+from sidecar.store.requests import Once
 from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
 from tests.bench import workload

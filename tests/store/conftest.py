@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sidecar.domain import Micros, Packet, PacketItem, Segment
-from sidecar.store import Store
+from sidecar.store.store import Store
 
 
 @pytest.fixture

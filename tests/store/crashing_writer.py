@@ -9,7 +9,9 @@ from threading import Thread
 import numpy as np
 
 from sidecar.domain import Packet, PacketItem, Rating, Segment, UseReport
-from sidecar.store import Limits, Replayed, Store
+from sidecar.store.checkpoints import Limits
+from sidecar.store.requests import Replayed
+from sidecar.store.store import Store
 
 folder, cycle = Path(sys.argv[1]), sys.argv[2]
 # Checkpoints and scrubs as often as possible, so that kills meet them too.

@@ -25,11 +25,13 @@ from sidecar.errors import (
     StoreDamagedError,
     StoreLockedError,
 )
-from sidecar.store import Limits, Replayed, Store
 from sidecar.store.backup import DATABASE, MANIFEST, read
 from sidecar.store.check import Fault, check
+from sidecar.store.checkpoints import Limits
 from sidecar.store.repair import repair
+from sidecar.store.requests import Replayed
 from sidecar.store.restore import restore
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 
@@ -198,7 +200,7 @@ def test_two_backups_do_not_run_at_once(store: Store, make_packet: MakePacket, t
 HALFWAY = """
 import os, signal, sys
 from pathlib import Path
-from sidecar.store import Store
+from sidecar.store.store import Store
 with Store.open(Path(sys.argv[1])) as store:
     looks = iter(range(int(sys.argv[3])))
     store.backup(Path(sys.argv[2]), 1, lambda: next(looks, None) is None and os.kill(os.getpid(), signal.SIGKILL))
@@ -224,7 +226,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from sidecar.errors import BackupFailedError
-from sidecar.store import Store
+from sidecar.store.store import Store
 with Store.open(Path(sys.argv[1])) as store:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     try:

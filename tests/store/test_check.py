@@ -11,9 +11,10 @@ import pytest
 
 from sidecar.domain import Channel, Packet, Rating, UseReport
 from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreLockedError, StoreNotFoundError
-from sidecar.store import Replayed, Store
 from sidecar.store.check import Fault, WayOut, check
 from sidecar.store.repair import repair
+from sidecar.store.requests import Replayed
+from sidecar.store.store import Store
 from tests.weights.making import place
 
 NOW = 1_700_000_000_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from sidecar.domain import UseCounts
-from sidecar.store import Store
+from sidecar.store.store import Store
 
 WRITER = Path(__file__).with_name("crashing_writer.py")
 CYCLES = 6

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from sidecar.domain import Packet, Rating, UseReport
-from sidecar.store import Limits, Store
+from sidecar.store.checkpoints import Limits
 from sidecar.store.scrub import Place, gap, generation, wal_pages
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 

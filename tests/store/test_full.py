@@ -8,8 +8,9 @@ import pytest
 
 from sidecar.domain import Packet
 from sidecar.errors import StoreFullError
-from sidecar.store import Once, Replayed, Store
 from sidecar.store.readers import connect_for_reading
+from sidecar.store.requests import Once, Replayed
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 QUOTA = 600_000
@@ -73,7 +74,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from sidecar.errors import StoreFullError
-from sidecar.store import Store
+from sidecar.store.store import Store
 store = Store.open(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
 written = 0

@@ -16,9 +16,10 @@ from sidecar.domain import (
     ScoredContent,
     WriteOutcome,
 )
-from sidecar.store import Replayed, Store
 from sidecar.store.memories import Derived
+from sidecar.store.requests import Replayed
 from sidecar.store.rescores import Run
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 

@@ -8,8 +8,8 @@ import pytest
 
 from sidecar.domain import DAY, Micros
 from sidecar.errors import InvalidRequestError, StreamIdReusedError
-from sidecar.store import Store
 from sidecar.store.ingested import Chunk, ChunkOutcome
+from sidecar.store.store import Store
 
 NOW: Micros = 1_700_000_000_000_000
 

@@ -22,8 +22,10 @@ from sidecar.retrieval.kept_indexes import KeptIndexes
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import snapshot_from
 from sidecar.retrieval.sources import Stored
-from sidecar.store import Limits, Store, indexes
+from sidecar.store import indexes
+from sidecar.store.checkpoints import Limits
 from sidecar.store.indexes import PREFIX
+from sidecar.store.store import Store
 from tests.retrieval.pictures import picture
 
 NOW = 1_700_000_000_000_000

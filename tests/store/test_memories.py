@@ -7,9 +7,9 @@ import pytest
 
 from sidecar.domain import Change, Memory, Rating, WriteOutcome
 from sidecar.errors import MemoryNotFoundError
-from sidecar.store import Replayed, Store
+from sidecar.store.requests import Replayed
 from sidecar.store.snapshots import NamespaceNumbers
-from sidecar.store.store import TOLD_SECONDS
+from sidecar.store.store import TOLD_SECONDS, Store
 
 NOW = 1_700_000_000_000_000
 

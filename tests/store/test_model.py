@@ -14,7 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sidecar.domain import Change, Channel, Memory, Packet, PacketItem, Rating, Segment, UseCounts, UseReport
 from sidecar.domain import WriteOutcome as Outcome
-from sidecar.store import Limits, Replayed, ReportOutcome, Store
+from sidecar.store.checkpoints import Limits
+from sidecar.store.reports import ReportOutcome
+from sidecar.store.requests import Replayed
+from sidecar.store.store import Store
 
 SPACES = ("n", "n2")
 NAMESPACES = st.sampled_from(SPACES)

@@ -6,7 +6,8 @@ import pytest
 
 from sidecar.domain import DAY, Packet, Rating
 from sidecar.errors import MemoryNotFoundError, RequestIdReusedError
-from sidecar.store import Once, Replayed, Store
+from sidecar.store.requests import Once, Replayed
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 FIELDS = {"content": "x", "tokens": 1}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sidecar.errors import SchemaTooNewError, StoreDamagedError, StoreLockedError, StoreUnavailableError
-from sidecar.store import Store
 from sidecar.store.files import file_system
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, migrate
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 
@@ -42,8 +42,9 @@ def test_a_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_second_opener_is_told_who_holds_the_store(store: Store) -> None:
     """A store is open once; the second opener learns the pid of the first and the folder, and breaks nothing."""
     program = (
-        "import sys; from pathlib import Path; from sidecar.errors import StoreLockedError; from sidecar.store import"
-        " Store\ntry: Store.open(Path(sys.argv[1]))\nexcept StoreLockedError as error: print(error)"
+        "import sys; from pathlib import Path; from sidecar.errors import StoreLockedError\n"
+        "from sidecar.store.store import Store\n"
+        "try: Store.open(Path(sys.argv[1]))\nexcept StoreLockedError as error: print(error)"
     )
     second = subprocess.run(
         [sys.executable, "-c", program, str(store.folder)], capture_output=True, text=True, check=True

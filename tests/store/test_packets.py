@@ -16,7 +16,8 @@ from sidecar.domain import (
     Segment,
 )
 from sidecar.errors import PacketNotFoundError
-from sidecar.store import Once, Replayed, Store
+from sidecar.store.requests import Once, Replayed
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sidecar.domain import DAY, Channel, Packet, UseReport
 from sidecar.errors import PacketNotFoundError
-from sidecar.store import Store
 from sidecar.store.log import MemoryState
 from sidecar.store.prune import Pruned
+from sidecar.store.store import Store
 
 NOW = 1_790_000_000_000_000
 Make = Callable[..., Packet]

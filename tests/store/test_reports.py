@@ -15,7 +15,9 @@ from sidecar.domain import (
     UseReport,
 )
 from sidecar.errors import PacketNotFoundError, RequestIdReusedError
-from sidecar.store import CONTRADICTORY, NOT_IN_PACKET, Once, Replayed, ReportItem, ReportOutcome, Store
+from sidecar.store.reports import CONTRADICTORY, NOT_IN_PACKET, ReportItem, ReportOutcome
+from sidecar.store.requests import Once, Replayed
+from sidecar.store.store import Store
 
 NOW = 1_700_000_000_000_000
 

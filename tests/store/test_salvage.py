@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 
 from sidecar.domain import Packet, Rating, UseReport
 from sidecar.errors import InvalidRequestError, StoreDamagedError, StoreLockedError
-from sidecar.store import Once, Replayed, Store
 from sidecar.store.check import check
 from sidecar.store.ingested import Chunk
 from sidecar.store.pages import Pages
 from sidecar.store.rebuild import DERIVED
 from sidecar.store.repair import repair
+from sidecar.store.requests import Once, Replayed
 from sidecar.store.salvage import salvage, tables
 from sidecar.store.schema import migrate
+from sidecar.store.store import Store
 from tests.weights.making import place
 
 NOW = 1_700_000_000_000_000
@@ -150,7 +151,7 @@ def test_a_file_that_sqlite_refuses_is_read(tmp_path: Path, make_packet: MakePac
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sidecar.store import Store
+from sidecar.store.store import Store
 store = Store.open(Path(sys.argv[1]))
 store.upsert("n", [("late", {"content": "written late", "tokens": 1})], 1)
 os.kill(os.getpid(), signal.SIGKILL)

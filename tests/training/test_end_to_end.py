@@ -18,8 +18,8 @@ from sidecar.config import Settings
 from sidecar.domain import SECOND, Micros, Segment
 from sidecar.features import FEATURE_NAMES
 from sidecar.lifecycle import Sidecar
-from sidecar.store import Store
 from sidecar.store.meta import SALT
+from sidecar.store.store import Store
 from sidecar.weights.artifact import read_artifact
 from tests.promises.frozen import GIVEN_SALT, NOW, text
 from tests.serving import Running, running, wait_until_scored

@@ -10,9 +10,9 @@ import pytest
 
 from sidecar.domain import Channel, LeftOutReason
 from sidecar.errors import StoreDamagedError, StoreNotFoundError, StoreUnavailableError
-from sidecar.store import Store
 from sidecar.store.log import LogRow
 from sidecar.store.log_rows import write_row
+from sidecar.store.store import Store
 from tests.training.logs import HOUR, START, features_of, make_packet, make_report
 from tests.training.test_dataset import PLAIN, same
 from training.dataset import Cutoffs, build_dataset

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sidecar.domain import Micros
-from sidecar.store import Store
 from sidecar.store.models import ModelRow
+from sidecar.store.store import Store
 from sidecar.weights.artifact import Artifact, Provenance, write_artifact
 from sidecar.weights.roles import Action, Role, RoleEvent
 
