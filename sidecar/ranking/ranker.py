@@ -255,7 +255,7 @@ class Ranker:
             other_ways=others,
             newest_memory_key=snapshot.newest_key,
         )
-        return RankAnswer(packet, Served(occasion.ranked, rows), occasion.weights, kept=snapshot.kept)
+        return RankAnswer(packet, Served(occasion.ranked, rows), occasion.weights, kept=snapshot.kept_of_memories)
 
 
 def _log_rows(

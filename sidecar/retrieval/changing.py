@@ -251,7 +251,8 @@ class _Writer:
             self._draft.writable(names.SUPERSEDING)[:] = rows.without_cycles(
                 links, self._draft.column("create_time"), self.id_list
             )
-        before, table, kinds = self._before, self._draft.finish(), tuple(self._kinds)
+        before, table = self._before, self._draft.finish()
+        kinds = before.kinds if len(self._kinds) == len(before.kinds) else tuple(self._kinds)
         before.near.touch(self._touched)
         if not self._moved:
             return before.with_table(score_version, table, kinds)

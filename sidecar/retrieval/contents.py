@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Memory
-from sidecar.features.view import NO_TIME, Columns, Kept
+from sidecar.features.view import NO_TIME, Columns, Kept, Same
 from sidecar.retrieval.document import Mark
 from sidecar.retrieval.lexical import InvertedIndex
 from sidecar.retrieval.near import Near
@@ -227,6 +227,12 @@ class Contents:
     def memories(self) -> MemoryRows:
         """Row -> memory, without its embedding; a dead row's text is gone."""
         return MemoryRows(self.table, self.columns, self.source)
+
+    @property
+    def kept_of_memories(self) -> Kept:
+        """For what follows from memories alone, all fields included; what is known of their use leaves it."""
+        fields = Same(self.columns.kinds, *(getattr(self.columns, name) for name in _STANDING))
+        return self.kept_of_texts.latest("memories", fields, Kept)
 
     @property
     def places(self) -> Places:

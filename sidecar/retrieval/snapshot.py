@@ -91,6 +91,11 @@ class Snapshot:
         return self.contents.kept_of_texts
 
     @property
+    def kept_of_memories(self) -> Kept:
+        """For what follows from memories alone, all fields included; what is known of their use leaves it."""
+        return self.contents.kept_of_memories
+
+    @property
     def kept_of_rows(self) -> Kept:
         """Of all snapshots of this numbering of rows: for what can be moved on from one to the next."""
         return self.contents.kept_of_rows

@@ -44,7 +44,7 @@ _OUTCOMES = {each: getattr(memory_pb2, f"WRITE_OUTCOME_{each.name}") for each in
 _TEXTS = ("id", "content", "kind", "superseded_by", "source_thread", "subject")
 _OPTIONAL = ("source_sequence", "relevance", "importance_override", "emotion", "token_count")
 MOST_MESSAGES = 16_384
-"""Memories of a snapshot that are kept as messages."""
+"""Memories of a namespace that are kept as messages."""
 OK = status_pb2.Status()
 _ITEM_STATUSES: dict[str | None, status_pb2.Status] = {
     NOT_IN_PACKET: make_status(

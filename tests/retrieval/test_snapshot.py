@@ -360,6 +360,31 @@ def test_a_rewrite_that_only_changes_a_metadata_type_is_seen() -> None:
     assert _meta(snapshot, n=1) == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("n", 3, ratings={1: (1, 0)}),
+        Change("n", 3, importance_contents={1: 0.5}),
+        Change("n", 3, importance_uses={1: 0.5}),
+        Change("n", 3, upserted=(Memory(id="a", key=1, content="Ann fires the kiln", kind="note", pinned=True),)),
+        Change("n", 3, upserted=(Memory(id="a", key=1, content="Ann fires the kiln", kind="decision"),)),
+        Change("n", 3, upserted=(Memory(id="c", key=3, content="Bob glazes", kind="note"),)),
+        Change("n", 3, deleted_keys=(1,)),
+        Change("n", 3, purged=True),
+    ],
+)
+def test_what_is_kept_of_memories_outlives_reports_of_use_and_nothing_else(change: Change) -> None:
+    """A use changes no field of a memory, so what was made of them stays; whatever changes one drops it all."""
+    memories = tuple(
+        Memory(id=name, key=key, content="Ann fires the kiln", kind="note") for key, name in ((1, "a"), (2, "b"))
+    )
+    before = empty_snapshot().apply(Change("n", 1, upserted=memories))
+    before.kept_of_memories.once("shown", lambda: ["as of the first version"])
+    used = before.apply(Change("n", 2, uses={1: UseCounts(used=1.0, seen=1.0, use_sessions=1, reported_sessions=1)}))
+    assert used.kept_of_memories.once("shown", list) == ["as of the first version"]
+    assert used.apply(change).kept_of_memories.once("shown", list) == []
+
+
 def test_next_expiry_is_the_first_time_after() -> None:
     """Becoming valid and expiring both count, the moment itself does not."""
     snapshot = snapshot_of(
