@@ -32,6 +32,8 @@ _QUOTED = late(
     r"|(?<!\w)'([^'\n]{2,80}+)'(?!\w)|‘([^’\n]{2,80}+)’(?!\w)"
 )
 
+_CLOSING = ".,;:!?"
+
 # Cheap signs that a search is worth its while.
 _QUOTE_SIGN = late("[\"`“«「『'‘]")
 _DIGIT = late(r"\d")
@@ -101,11 +103,23 @@ def find_handles(text: str) -> frozenset[Handle]:
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
             found.add(Handle("quoted", value))
-    for stretch in set((_ASCII_STRETCH if text.isascii() else _STRETCH).findall(text)):
-        # A plain word is no handle; most stretches end here.
-        if not (stretch.isalpha() and (stretch.islower() or stretch.istitle())) and len(stretch) <= LONGEST_HANDLE:
+    for stretch in _stretches(text):
+        if not _is_plain(stretch) and len(stretch) <= LONGEST_HANDLE:
             found.update(_classify(stretch))
     return frozenset(found)
+
+
+def _stretches(text: str) -> set[str]:
+    if not text.isascii():
+        return set(_STRETCH.findall(text))
+    # No stretch reaches over white space, and most words end here.
+    words = [word for word in set(text.split()) if not _is_plain(word.rstrip(_CLOSING))]
+    return set(_ASCII_STRETCH.findall(" ".join(words)))
+
+
+def _is_plain(word: str) -> bool:
+    """True for a word that is no handle, whatever closes it."""
+    return word.isalpha() and (word.islower() or word.istitle())
 
 
 def _classify(stretch: str) -> Iterator[Handle]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from hashlib import blake2b
 
-REMEMBERED = 200_000
+REMEMBERED = 65_536
 """Hashes that are kept at hand; then all are forgotten and begin anew."""
 
 

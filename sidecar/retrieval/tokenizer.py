@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -125,11 +124,10 @@ def count_terms(text: str) -> tuple[dict[str, int], int]:
     words."""
     terms: dict[str, int] = {}
     length = 0
-    for chunk, count in Counter(_chunks(text)).items():
-        for term, is_stop_word in _tokens_of(chunk):
-            terms[term] = terms.get(term, 0) + count
-            if not is_stop_word:
-                length += count
+    for chunk in _chunks(text):
+        for term, is_stop_word in _cache.get(chunk) or _tokens_of(chunk):
+            terms[term] = terms.get(term, 0) + 1
+            length += not is_stop_word
     return terms, length
 
 
