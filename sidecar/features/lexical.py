@@ -28,7 +28,7 @@ def value(view: View) -> Floats:
     n = len(view.columns)
     total = np.zeros(n)
     for term in terms:
-        if is_common(term, n):
+        if is_common(term, view):
             total += view.kept.of_term("lexical", term.term, partial(_everywhere, view, term))
         else:
             total[term.rows] += term.idf * _saturated(view, term)
@@ -50,9 +50,9 @@ def _everywhere(view: View, term: TermMatch) -> Floats:
     return share
 
 
-def is_common(term: TermMatch, n: int) -> bool:
-    """True for a term that so many of n memories bear that it is worth keeping what it gives them."""
-    return COMMON * len(term.rows) > n
+def is_common(term: TermMatch, view: View) -> bool:
+    """True for a term that so many of the memories bear that it is worth keeping what it gives them."""
+    return view.kept.keeps_terms and COMMON * len(term.rows) > len(view.columns)
 
 
 def attainable_of(terms: Sequence[TermMatch]) -> float:

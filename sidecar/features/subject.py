@@ -1,5 +1,7 @@
 """subject: the person or thing the task asks about is whom the memory is about."""
 
+import numpy as np
+
 from sidecar.domain import Floats
 from sidecar.features.view import Feature, View
 
@@ -11,9 +13,10 @@ def value(view: View) -> Floats:
     sentence marks the one who is spoken to.
     """
     text = view.text
-    if not (text.subject_field.any() or text.subject_prefix.any()):
+    if not (len(text.subject_field) or len(text.subject_prefix)):
         return view.nothing
-    about: Floats = (text.subject_field | text.subject_prefix).astype(float)
+    about = np.zeros(len(view.columns))
+    about[text.subject_field] = about[text.subject_prefix] = 1.0
     return about
 
 

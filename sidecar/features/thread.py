@@ -60,17 +60,21 @@ def _passages(view: View) -> Passages:
     if not (columns.previous_row >= 0).any():
         none = np.empty((0, n))
         return Passages(none.astype(np.intp), none, none.astype(np.intp), none, weight)
-    before = np.append(np.where(columns.previous_row < 0, n, columns.previous_row), n).astype(np.intp)
-    after = np.append(np.where(columns.next_row < 0, n, columns.next_row), n).astype(np.intp)
-    of = np.stack((before, after, before[before], after[after]))[:, :n]
-    to = of[[1, 0, 3, 2]]
-    asked = np.append(columns.asks, False)[of[0]]
-    counts = np.stack(np.broadcast_arrays(np.where(asked, ANSWERED, NEXT_TO), NEXT_TO, TWO_AWAY, TWO_AWAY))
-    counts *= SELF_CONTAINED / np.maximum(view.text.lengths, SELF_CONTAINED)
-    factor = np.where(of < n, counts, 0.0)
+    of = np.full((4, n + 1), n, np.intp)  # the last column is of none
+    for place, links in enumerate((columns.previous_row, columns.next_row)):
+        np.copyto(of[place, :n], links, where=links >= 0)
+        of[place].take(of[place], out=of[place + 2], mode="clip")
+    counts = np.empty((4, n + 1))
+    counts[:2], counts[2:], counts[:, n] = NEXT_TO, TWO_AWAY, 0.0
+    counts[0, :n][np.append(columns.asks, False).take(of[0, :n])] = ANSWERED
+    counts[:, :n] *= SELF_CONTAINED / np.maximum(view.text.lengths, SELF_CONTAINED)
+    of, to = of[:, :n], of[[1, 0, 3, 2], :n]
+    factor = np.where(of < n, counts[:, :n], 0.0)
     for held in factor:
         weight += held
-    lends = np.take_along_axis(np.pad(counts, ((0, 0), (0, 1))), to, axis=1)
+    lends = np.empty((4, n))
+    for place, there in enumerate(to):
+        counts[place].take(there, out=lends[place], mode="clip")
     return Passages(of, factor, to, lends, weight)
 
 
@@ -81,10 +85,10 @@ def _wording(view: View, around: Passages) -> Floats:
     if not attainable:
         return view.nothing
     n = len(view.columns)
-    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(term, n)], around))
+    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(term, view)], around))
     total = np.zeros(n)
     for term in terms:
-        if lexical.is_common(term, n):
+        if lexical.is_common(term, view):
             total += view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
         else:
             total += next(rare)

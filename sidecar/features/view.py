@@ -131,6 +131,11 @@ class Kept:
         self._terms: dict[tuple[str, str], Floats] = {}
         self._room = room
 
+    @property
+    def keeps_terms(self) -> bool:
+        """False where there is no room for arrays of terms: for rows that no other task asks for."""
+        return self._room > 0
+
     def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made the first time."""
         try:
@@ -186,8 +191,8 @@ class TextMatches:
 
     `cosine` in [-1, 1], NaN where memory or task has no vector; `trust` in (0, 1] says how far it goes for this task.
     `terms` are the task's distinct terms, unseen ones with no rows; `lengths` counts the terms of each memory without
-    stop words. `handles` are the task's concrete handles, weighted by `idf`. `subject_field` and `subject_prefix` mark
-    rows that are about whom the task asks about: by their subject field, by the speaker they begin with.
+    stop words. `handles` are the task's concrete handles, weighted by `idf`. `subject_field` and `subject_prefix` are
+    the rows, ascending, that are about whom the task asks: by their subject field, by the speaker they begin with.
     `days_off` is how far each memory was learned from the dates that the task names, in days (see
     `sidecar.retrieval.dates`), None where it names none. `context_terms` come from goals, projects and files.
     """
@@ -200,8 +205,8 @@ class TextMatches:
     mean_length: float
     handles: tuple[TermMatch, ...]
     context_terms: tuple[TermMatch, ...]
-    subject_field: NDArray[np.bool_]
-    subject_prefix: NDArray[np.bool_]
+    subject_field: NDArray[np.int32]
+    subject_prefix: NDArray[np.int32]
     days_off: Floats | None
 
 

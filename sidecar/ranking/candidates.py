@@ -6,45 +6,51 @@ everything, from the same numbers. docs/speed.md says how well the choice is mad
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Micros
-from sidecar.features import FEATURE_NAMES, Columns, TextMatches, View, dates, lexical
+from sidecar.features import FEATURE_NAMES, Columns, TermMatch, TextMatches, View, dates, lexical
+from sidecar.features.view import MOST_WORDS
 from sidecar.ranking.gates import PASSED, Gates
 from sidecar.ranking.standing import standing_of
 from sidecar.retrieval.near import Near, Standings
 from sidecar.retrieval.part import Part, meeting
 from sidecar.retrieval.snapshot import Snapshot
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Codes
 from sidecar.weights import Weights, add_up
 
 Rows = NDArray[np.int32]
 Amounts = NDArray[np.floating[Any]]
+Bearing = tuple[Rows, Amounts | float]
+"""Rows, each once, and what they might have of something that a task asks for."""
 
-LOOKED_AT = 1_200
+LOOKED_AT = 800
 """Rows whose vectors are compared with the task's, at least."""
 STANDING_LOOKED_AT = 300
 """Rows beside them: those that stand best before any task."""
-DEEPER = 10
-"""So many times as many of both are looked at for weights by which words hardly count: then it is meaning and standing
-together that decide, and none of the two finds the best alone."""
+DEEPER = 15
+DEEPER_BY_ROOT = 0.045
+"""So many times as many of both, or this share of the root of all rows times, are looked at for weights by which words
+hardly count: then it is meaning and standing together that decide, and none of the two finds the best alone."""
 FEWEST_WORDS = 0.4
 """Words hardly count below this share of what words and meaning count."""
+BEST_OF_TERM = 1_024
+"""Rows to which a word of the task gives most are taken, so many;"""
 POSTINGS = 20_000
-"""Postings that are gone through, rarest terms first; of the terms left over, the rows are taken to which they give
-most."""
-BEST_OF_TERM = 512
+FEWEST_OF_TERM = 64
+"""of a task of many words fewer of each: about POSTINGS together, but no fewer than FEWEST_OF_TERM."""
+LEAST_PULL = 1e-3
+"""So much words count here at least: what bears them is near in meaning."""
 MANY = 2_000
 """Of more rows that share a handle, a subject or a date, those are taken that stand best."""
 SHORTLIST = 1_000
-"""Rows that match best by meaning, and as many that do by what they bear, are compared by both together."""
-SEEDS = 400
+"""Of the other rows so many that bear most are compared by meaning, too."""
+SEEDS = 300
 """The best of these are candidates;"""
 WITH_NEIGHBOURS = 120
 """the best of those with their neighbours in the thread, two on either side;"""
@@ -61,7 +67,7 @@ class Task:
     much each kind of match counts."""
 
     text: TextMatches
-    vector: Vectors | None
+    vector: Codes | None
     weights: Weights
 
     def pull(self, *features: str) -> float:
@@ -69,38 +75,55 @@ class Task:
         share = {"thread": 0.5}
         return sum(share.get(name, 1.0) * float(self.weights.values[FEATURE_NAMES.index(name)]) for name in features)
 
+    @property
+    def counts_words_alike(self) -> bool:
+        """True for weights by which a common word counts as much as a rare one."""
+        return "lexical" in self.weights.variants
+
+    @property
+    def worth_of_a_word(self) -> float:
+        """What one of them is worth then."""
+        return self.pull("lexical", "thread") / len(lexical.telling(self.text))
+
+    def words_by_rarity(self) -> tuple[list[TermMatch], list[TermMatch]]:
+        """The rarest terms, of POSTINGS rows together, and the others."""
+        terms = sorted(lexical.telling(self.text), key=lambda term: len(term.rows))
+        rare = int(np.searchsorted(np.cumsum([len(term.rows) for term in terms]), POSTINGS, side="right"))
+        return terms[:rare], terms[rare:]
+
 
 def candidates_of(snapshot: Snapshot, task: Task, gates: Gates, standings: Standings, fewest_sessions: int) -> Rows:
     """The rows to be scored, ascending: all passed the gates. `fewest_sessions` is below what a memory may have been
     reported on in for reserved slots to draw it."""
     codes, columns, near = gates.codes, snapshot.columns, snapshot.contents.near
-    pull = task.pull("semantic", "thread")
-    words = task.pull("lexical", "thread")
+    pull, words = task.pull("semantic", "thread"), task.pull("lexical", "thread")
+    is_deep = task.counts_words_alike or words < FEWEST_WORDS * (pull + words)
+    depth = max(DEEPER, int(DEEPER_BY_ROOT * len(snapshot) ** 0.5)) if is_deep else 1
     best = _passing(standings.best, codes)
-    depth = DEEPER if words < FEWEST_WORDS * (pull + words) else 1
-    looked = _distinct(_nearest(near, task, codes, LOOKED_AT * depth), best[: STANDING_LOOKED_AT * depth])
-    meaning = pull * _meaning(snapshot, task, looked)
-    meant = _top(looked, meaning + _standing_at(standings, looked), SHORTLIST)
-    with _Pad(len(snapshot)) as pad:
-        for bearing, worth in _bearing(snapshot, task, standings):
-            pad.add(bearing, worth)
-        borne = _passing(pad.rows(), codes)
-        borne = _top(borne, pad.amounts[borne] + _standing_at(standings, borne), SHORTLIST)
-        rows = _distinct(meant, borne)
-        amounts = pad.amounts[rows] + _standing_at(standings, rows)
-    known, at = meeting(rows, looked)
-    is_new = np.ones(len(rows), bool)
-    is_new[known] = False
-    amounts[known] += meaning[at]
-    amounts[is_new] += pull * _meaning(snapshot, task, rows[is_new])
-    seeds = _top(rows, amounts, SEEDS)
-    around = _with_neighbours(columns, _top(rows, amounts, WITH_NEIGHBOURS))
-    may_be_drawn = columns.reported_sessions[rows] < fewest_sessions
-    drawn = _top(rows[may_be_drawn], amounts[may_be_drawn], NEW_TO_USE)
+    nearest = _nearest(near, task, codes, LOOKED_AT * depth)
+    meaning = pull * _meaning(snapshot, task, nearest)
+    standing_best = (best[: STANDING_LOOKED_AT * depth], 0.0)
+    rows, amounts, is_compared = _added_up((nearest, meaning), standing_best, *_bearing(snapshot, task, standings))
+    passed = np.flatnonzero(codes.take(rows[: rows.searchsorted(len(codes))]) == PASSED)
+    rows, amounts, is_compared = rows.take(passed), amounts.take(passed), is_compared.take(passed)
+    amounts += _standing_at(standings, rows)
+    if task.counts_words_alike:
+        for term in task.words_by_rarity()[1]:
+            amounts[meeting(rows, term.rows)[0]] += task.worth_of_a_word
+    if pull:
+        others = np.flatnonzero(~is_compared)
+        others = others[_best_of(amounts[others], SHORTLIST * depth)]
+        amounts[others] += pull * _meaning(snapshot, task, rows[others])
+    at = _best_of(amounts, SEEDS)
+    seeds = rows[at]
+    around = _with_neighbours(columns, seeds[_best_of(amounts[at], WITH_NEIGHBOURS)])
+    if np.count_nonzero(columns.reported_sessions.take(seeds) < fewest_sessions) < min(NEW_TO_USE, len(seeds)):
+        drawn = np.flatnonzero(columns.reported_sessions.take(rows) < fewest_sessions)
+        seeds = np.concatenate((seeds, rows[drawn[_best_of(amounts[drawn], NEW_TO_USE)]]))
     fresh = np.arange(min(len(standings.amounts), len(near.cells or ())), len(snapshot), dtype=np.int32)
     touched = np.array(standings.touched[:], dtype=np.int32)
     pinned = gates.pinned.astype(np.int32)
-    return _passing(_distinct(seeds, around, drawn, best[:BEST_STANDING], fresh, touched, pinned), codes)
+    return _passing(_distinct(seeds, around, best[:BEST_STANDING], fresh, touched, pinned), codes)
 
 
 def part_with(snapshot: Snapshot, rows: Rows, gates: Gates) -> tuple[Part, Gates]:
@@ -143,37 +166,24 @@ def standing_amounts(
 
 
 _NO_FLOATS: Floats = np.empty(0)
-_NO_MASK = np.empty(0, bool)
-_NO_TEXT = TextMatches(_NO_FLOATS, 1.0, (), (), _NO_FLOATS, 0.0, (), (), _NO_MASK, _NO_MASK, None)
+_NO_ROWS = np.empty(0, np.int32)
+_NO_TEXT = TextMatches(_NO_FLOATS, 1.0, (), (), _NO_FLOATS, 0.0, (), (), _NO_ROWS, _NO_ROWS, None)
 
 
-class _Pad:
-    """Amounts by row, 0 but for those that were added. One for each thread, cleaned after use."""
-
-    _own = threading.local()
-
-    def __init__(self, rows: int) -> None:
-        amounts = getattr(self._own, "amounts", None)
-        if amounts is None or len(amounts) < rows:
-            amounts = self._own.amounts = np.zeros(rows + rows // 8, np.float32)
-        self.amounts: NDArray[np.float32] = amounts
-        self._rows: list[Rows] = []
-
-    def add(self, rows: Rows, amounts: Amounts | float) -> None:
-        """Rows, each once."""
-        self._rows.append(rows)
-        self.amounts[rows] += amounts
-
-    def rows(self) -> Rows:
-        """All rows that were added, each as often as it was."""
-        return np.concatenate(self._rows) if self._rows else np.empty(0, np.int32)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for rows in self._rows:
-            self.amounts[rows] = 0.0
+def _added_up(compared: Bearing, *others: Bearing) -> tuple[Rows, Amounts, NDArray[np.bool_]]:
+    """All rows, ascending, each once; what they bear together; and which of them are among those `compared`."""
+    every = (compared, *others)
+    rows = np.concatenate([rows for rows, _ in every])
+    if not len(rows):
+        return rows, np.empty(0), np.empty(0, bool)
+    amounts = np.concatenate([np.broadcast_to(amounts, rows.shape) for rows, amounts in every])
+    order = rows.argsort()
+    rows = rows.take(order)
+    is_first = _is_first(rows)
+    at = is_first.cumsum() - 1
+    is_compared = np.zeros(at[-1] + 1, bool)
+    is_compared[at[order < len(compared[0])]] = True
+    return rows[is_first], np.bincount(at, weights=amounts.take(order)), is_compared
 
 
 def _nearest(near: Near, task: Task, codes: NDArray[np.int8], count: int) -> Rows:
@@ -190,42 +200,44 @@ def _passing(rows: Rows, codes: NDArray[np.int8]) -> Rows:
     return passed
 
 
-def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[tuple[Rows, Amounts | float]]:
+def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[Bearing]:
     """Rows that bear something that the task names, and what that could be worth to them."""
     text = task.text
-    yield from _worded(snapshot, task, standings, task.pull("lexical", "thread"))
+    if task.counts_words_alike:
+        yield from ((term.rows, task.worth_of_a_word) for term in task.words_by_rarity()[0])
+    else:
+        yield from _worded(snapshot, task, standings)
     telling_context = [term for term in text.context_terms if not term.is_stop_word]
     for terms, pull in ((text.handles, task.pull("handles")), (telling_context, task.pull("context"))):
         attainable = sum(term.idf for term in terms)
         for term in terms:
             yield _some(term.rows, standings), pull * term.idf / attainable
-    about = text.subject_field | text.subject_prefix
-    if about.any():
-        yield _some(np.flatnonzero(about).astype(np.int32), standings), task.pull("subject")
+    if len(text.subject_field) or len(text.subject_prefix):
+        yield _some(_distinct(text.subject_field, text.subject_prefix), standings), task.pull("subject")
     if text.days_off is not None:
         near_day = np.flatnonzero(text.days_off < dates.FARTHEST_DAYS).astype(np.int32)
         near_day = _some(near_day, standings)
         yield near_day, task.pull("dates") * np.exp(-text.days_off[near_day] / dates.FADING_DAYS)
 
 
-def _worded(
-    snapshot: Snapshot, task: Task, standings: Standings, pull: float
-) -> Iterator[tuple[Rows, Amounts | float]]:
-    """Rows that bear the task's terms. Where every word counts alike, so it does here."""
-    terms, alike, left = lexical.telling(task.text), "lexical" in task.weights.variants, POSTINGS
-    attainable = len(terms) if alike else sum(term.idf for term in terms)
-    for term in sorted(terms, key=lambda term: len(term.rows)):
-        rows, counts = term.rows, term.counts
-        left -= len(rows)
-        if left < 0:
-            best = standings.of_terms.get(term.term)
-            if best is None:
-                best = np.sort(_top(rows, _saturated(task.text, rows, counts), BEST_OF_TERM))
-                if snapshot.score_version >= standings.score_version:
-                    standings.of_terms[term.term] = best
-            here = meeting(rows, best)[0]
-            rows, counts = rows[here], counts[here]
-        yield rows, pull / attainable * (1.0 if alike else term.idf * _saturated(task.text, rows, counts))
+def _worded(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[Bearing]:
+    """Of each of the task's terms the rows to which it gives most."""
+    terms, known = lexical.telling(task.text), standings.of_terms
+    pull, attainable = max(task.pull("lexical", "thread"), LEAST_PULL), lexical.attainable_of(terms)
+    most = max(FEWEST_OF_TERM, min(BEST_OF_TERM, POSTINGS // max(len(terms), 1)))
+    for term in terms:
+        best = known.get(term.term)
+        if best is None:
+            rows, given = term.rows, pull * term.idf * _saturated(task.text, term.rows, term.counts)
+            found = given + _standing_at(standings, rows)
+            at = _best_of(found, BEST_OF_TERM)
+            at = at[np.argsort(-found[at])]
+            best = rows[at], given[at].astype(np.float32)
+            if snapshot.score_version >= standings.score_version:
+                if len(known) >= MOST_WORDS:
+                    known.clear()
+                known[term.term] = best
+        yield best[0][:most], best[1][:most] / np.float32(attainable)
 
 
 def _saturated(text: TextMatches, rows: Rows, counts: Rows) -> Floats:
@@ -235,7 +247,7 @@ def _saturated(text: TextMatches, rows: Rows, counts: Rows) -> Floats:
 
 
 def _some(rows: Rows, standings: Standings) -> Rows:
-    return rows if len(rows) <= MANY else _top(rows, _standing_at(standings, rows), MANY)
+    return rows if len(rows) <= MANY else rows[_best_of(_standing_at(standings, rows), MANY)]
 
 
 def _meaning(snapshot: Snapshot, task: Task, rows: Rows) -> Floats:
@@ -244,15 +256,15 @@ def _meaning(snapshot: Snapshot, task: Task, rows: Rows) -> Floats:
 
 
 def _standing_at(standings: Standings, rows: Rows) -> NDArray[np.float32]:
-    known = len(standings.amounts)
-    return np.where(rows < known, standings.amounts[np.minimum(rows, known - 1)], np.float32(0.0))
+    """What is known of rows that ascend, 0 of those that came since."""
+    known = standings.amounts
+    found = known.take(rows[: rows.searchsorted(len(known))])
+    return found if len(found) == len(rows) else np.append(found, np.zeros(len(rows) - len(found), np.float32))
 
 
-def _top(rows: Rows, amounts: Amounts, count: int) -> Rows:
-    if len(rows) <= count:
-        return rows
-    best: Rows = rows[np.argpartition(-amounts, count - 1)[:count]]
-    return best
+def _best_of(amounts: Amounts, count: int) -> NDArray[np.intp]:
+    """Where so many of the greatest stand, in no order."""
+    return np.arange(len(amounts)) if len(amounts) <= count else np.argpartition(-amounts, count - 1)[:count]
 
 
 def _with_neighbours(columns: Columns, rows: Rows) -> Rows:
@@ -270,6 +282,12 @@ def _distinct(*parts: Rows) -> Rows:
     """Each row once, ascending."""
     rows = np.concatenate(parts)
     rows.sort()
-    is_first = np.append(True, rows[1:] != rows[:-1])[: len(rows)]
-    distinct: Rows = rows[is_first]
+    distinct: Rows = rows[_is_first(rows)]
     return distinct
+
+
+def _is_first(rows: Rows) -> NDArray[np.bool_]:
+    """True for each of the ascending rows that is not the one before it."""
+    is_first = np.ones(len(rows), bool)
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    return is_first

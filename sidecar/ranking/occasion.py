@@ -27,6 +27,7 @@ from sidecar.retrieval.embedding import Embedder, TaskVector
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot, snapshot_of
+from sidecar.retrieval.vectors import quantised
 from sidecar.store.store import Store
 from sidecar.weights import Weights, WeightsHolder
 
@@ -167,7 +168,7 @@ class Occasions:
         weights, shadow = self._weights_for(request, packet_id, degradations)
         text = snapshot.match_text(task, request.context, vector.trust if vector else 1.0)
         gates = _gates(request, snapshot, as_of, learned)
-        numbers = vector and vector.numbers
+        numbers = None if vector is None else quantised(vector.numbers)[0]
         choose = partial(self._candidates, request, snapshot, Task(text, numbers, weights))
         candidates = choose(gates)
         ranked: Snapshot | Part = snapshot

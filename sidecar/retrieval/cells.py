@@ -50,9 +50,9 @@ class Cells:
         """Rows that have a cell: the first ones of the snapshot."""
         return len(self.cell)
 
-    def near(self, task: Vectors, count: int) -> Rows:
+    def near(self, task: Codes, count: int) -> Rows:
         """At least `count` rows, if there are so many: those of the cells nearest to `task`, in no order."""
-        nearness = self.centres @ task
+        nearness = self.centres @ task.astype(np.float32)
         mean = max(1.0, len(self.cell) / len(self.centres))
         some = min(len(self.centres), 4 + int(2 * count / mean))
         nearest = np.argpartition(-nearness, some - 1)[:some] if some < len(nearness) else np.arange(len(nearness))

@@ -31,9 +31,9 @@ class Standings:
     touched: list[int]
     score_version: int
     made_at: float
-    of_terms: dict[str, Rows] = field(default_factory=dict)
-    """The rows to which a common term gives most: found no earlier than the standings, so that what was written since
-    is fresh or touched."""
+    of_terms: dict[str, tuple[Rows, Amounts]] = field(default_factory=dict)
+    """The rows to which a term gives most, descending, and what: found no earlier than the standings, so that what was
+    written since is fresh or touched."""
 
     @staticmethod
     def of(amounts: Amounts, touched: list[int], score_version: int, made_at: float) -> Standings:

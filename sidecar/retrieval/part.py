@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +15,7 @@ from sidecar.features.view import Columns, Kept, TermMatch, TextMatches
 from sidecar.retrieval import contents
 from sidecar.retrieval.duplicates import Fingerprint, Outlines
 from sidecar.retrieval.snapshot import Snapshot
-from sidecar.retrieval.vectors import Vectors
+from sidecar.retrieval.vectors import Codes
 
 Rows = NDArray[np.int32]
 
@@ -55,7 +56,7 @@ class Part:
     rows: Rows
     columns: Columns
     kept: Kept = field(default_factory=Kept)
-    kept_of_texts: Kept = field(default_factory=Kept)
+    kept_of_texts: Kept = field(default_factory=partial(Kept, room=0))
 
     @staticmethod
     def of(whole: Snapshot, rows: Rows) -> Part:
@@ -89,18 +90,18 @@ class Part:
         """As that of the whole."""
         return self.whole.fingerprint(int(self.rows[row]))
 
-    def with_vectors(self, text: TextMatches, task_vector: Vectors | None) -> TextMatches:
+    def with_vectors(self, text: TextMatches, task: Codes | None) -> TextMatches:
         """What `text` says of the whole, of these rows, with their cosines."""
         rows = self.rows
         return replace(
             text,
-            cosine=self.whole.cosines_at(task_vector, rows),
+            cosine=self.whole.cosines_at(task, rows),
             terms=tuple(map(self._borne, text.terms)),
             lengths=text.lengths[rows],
             handles=tuple(map(self._borne, text.handles)),
             context_terms=tuple(map(self._borne, text.context_terms)),
-            subject_field=text.subject_field[rows],
-            subject_prefix=text.subject_prefix[rows],
+            subject_field=meeting(rows, text.subject_field)[0],
+            subject_prefix=meeting(rows, text.subject_prefix)[0],
             days_off=None if text.days_off is None else text.days_off[rows],
         )
 

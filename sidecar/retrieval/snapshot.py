@@ -142,11 +142,12 @@ class Snapshot:
 
         ValueError if its dimension is another or it is not finite.
         """
-        return self.with_vectors(self.match_text(task, context, trust), task_vector)
+        asked = None if task_vector is None else vectors.quantised(task_vector)[0]
+        return self.with_vectors(self.match_text(task, context, trust), asked)
 
-    def with_vectors(self, text: TextMatches, task_vector: vectors.Vectors | None) -> TextMatches:
+    def with_vectors(self, text: TextMatches, task: vectors.Codes | None) -> TextMatches:
         """What `match_text` found, with every row's cosine."""
-        return replace(text, cosine=self._cosines(task_vector))
+        return replace(text, cosine=self._cosines(task))
 
     def match_text(self, task: str, context: Context = NO_CONTEXT, trust: float = 1.0) -> TextMatches:
         """The same without vectors: `cosine` is of no length."""
@@ -232,12 +233,11 @@ class Snapshot:
         bounds = (columns.valid_from_time, columns.valid_until_time)
         return np.unique(np.concatenate([times[columns.live & (times != NO_TIME)] for times in bounds]))
 
-    def _cosines(self, task_vector: vectors.Vectors | None) -> NDArray[np.float64]:
+    def _cosines(self, task: vectors.Codes | None) -> NDArray[np.float64]:
         matrix = self.contents.table.column(contents.VECTOR)
-        if task_vector is None or not matrix.shape[1]:
+        if task is None or not matrix.shape[1]:
             return np.full(len(self), np.nan)
         inverse = self.contents.table.column(contents.INVERSE_LENGTH)
-        task = vectors.quantised(task_vector)[0]
         cosines = vectors.cosines(matrix, inverse, task)
         if not task.any():
             cosines[:] = np.nan
@@ -245,15 +245,14 @@ class Snapshot:
             cosines[without] = np.nan
         return cosines
 
-    def cosines_at(self, task_vector: vectors.Vectors | None, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def cosines_at(self, task: vectors.Codes | None, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """The cosines of some rows, as `match` gives them; NaN without vectors. Shape (len(rows),)."""
         matrix = self.contents.table.column(contents.VECTOR)
-        if task_vector is None or not matrix.shape[1]:
+        if task is None or not matrix.shape[1]:
             return np.full(len(rows), np.nan)
-        inverse = self.contents.table.column(contents.INVERSE_LENGTH)
-        task = vectors.quantised(task_vector)[0]
-        cosines = vectors.cosines_at(matrix, inverse, task, rows)
-        cosines[(inverse[rows] == 0.0) if task.any() else slice(None)] = np.nan
+        inverse = self.contents.table.column(contents.INVERSE_LENGTH).take(rows)
+        cosines = vectors.cosines(matrix.take(rows, axis=0), inverse, task)
+        cosines[(inverse == 0.0) if task.any() else slice(None)] = np.nan
         return cosines
 
     def _weighed_words(self, task: str) -> Iterator[WeighedWord]:

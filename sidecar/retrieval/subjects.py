@@ -14,6 +14,7 @@ from sidecar.retrieval.patterns import late
 from sidecar.retrieval.tokenizer import UNSPACED, WORD, fold, is_stop_word, normalize, tokenize
 
 Mask = NDArray[np.bool_]
+RowNumbers = NDArray[np.int32]
 Mark = tuple[Any, ...]
 
 FEWEST_BEARERS = 5
@@ -26,6 +27,7 @@ LONGEST_NAME = 5
 LONGEST_RUN = 8
 """Characters of a name in a script without spaces."""
 
+_NOBODY: RowNumbers = np.empty(0, np.int32)
 _PREFIX = late(r"([^:\n]{1,40}):\s")
 _WORD = late(WORD)
 _ASCII_CAPITAL = late(r"[A-Z](?<![A-Za-z0-9_][A-Z])[0-9_]*+[a-z][a-z0-9_]*+(?![A-Z])")
@@ -42,10 +44,10 @@ class _Word(NamedTuple):
 
 
 class Subjects(NamedTuple):
-    """Rows that bear whom the task asks about, each shape (n,)."""
+    """Rows that are about whom the task asks about, ascending, each once."""
 
-    field: Mask
-    prefix: Mask
+    field: RowNumbers
+    prefix: RowNumbers
 
 
 def name_marks(content: str, subject: str) -> Iterator[Mark]:
@@ -67,19 +69,16 @@ def _with_capital(text: str) -> set[str]:
 
 
 def find_subjects(task: str, marks: InvertedIndex[Mark], live: Mask) -> Subjects:
-    """Marks the rows that are about whom `task` asks about. `live` is the mask of the snapshot's n rows."""
-    n = len(live)
-    fewest = _fewest(live)
-    found = Subjects(np.zeros(n, bool), np.zeros(n, bool))
+    """The rows that are about whom `task` asks about. `live` is the mask of the snapshot's n rows."""
+    field, prefix = [_NOBODY], [_NOBODY]
     names = {name for name, _, _ in _candidates(_words(task))}
     for name in compress(names, marks.among([("named", name) for name in names])):
         for part in ("whole", "first"):
-            rows, _ = marks.find(("of subject", part, name), live)
+            field.append(marks.find(("of subject", part, name), live)[0])
             speaking, _ = marks.find(("of speaker", part, name), live)
-            found.field[rows] = True
-            if len(speaking) >= fewest:
-                found.prefix[speaking] = True
-    return found
+            if len(speaking) >= _fewest(live):
+                prefix.append(speaking)
+    return Subjects(*(np.unique(np.concatenate(found)) if len(found) > 1 else _NOBODY for found in (field, prefix)))
 
 
 def without_names(task: str, marks: InvertedIndex[Mark], terms: InvertedIndex[str], live: Mask) -> str:

@@ -79,11 +79,6 @@ def cosines(matrix: Codes, inverse: Floats, task: Codes) -> Floats:
     return cosine
 
 
-def cosines_at(matrix: Codes, inverse: Floats, task: Codes, rows: NDArray[np.int32]) -> Floats:
-    """The same of some rows alone, to the last bit. Shape (len(rows),)."""
-    return cosines(matrix.take(rows, axis=0), inverse[rows], task)
-
-
 def cosine_table(asked: Codes, matrix: Codes, inverse: Floats) -> Vectors:
     """Cosines of each of n vectors with each of m rows, shape (n, m), float32 in [-1, 1]: enough to find the nearest.
     The same two vectors have the same cosine in every table."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sidecar.domain import DAY, KNOWN_KINDS, SECOND, Floats, Micros
 from sidecar.features import NO_TIME, REGISTRY, Columns, Feature, Kept, TaskWord, TermMatch, TextMatches, View
@@ -81,7 +82,6 @@ def term(counts: Mapping[int, int], *, idf: float = 1.0, is_stop_word: bool = Fa
 
 def no_match(count: int, **given: Any) -> TextMatches:
     """A task that nothing matches; `given` replaces whole parts. Every memory is ten terms long."""
-    no = np.zeros(count, dtype=bool)
     plain = TextMatches(
         cosine=np.full(count, np.nan),
         trust=1.0,
@@ -91,8 +91,8 @@ def no_match(count: int, **given: Any) -> TextMatches:
         mean_length=10.0,
         handles=(),
         context_terms=(),
-        subject_field=no,
-        subject_prefix=no,
+        subject_field=np.empty(0, np.int32),
+        subject_prefix=np.empty(0, np.int32),
         days_off=np.full(count, np.inf),
     )
     arrays: dict[str, Any] = {
@@ -161,6 +161,9 @@ def only(whole: View, rows: Sequence[int]) -> View:
             out.append(term(new, idf=each.idf, is_stop_word=each.is_stop_word, word=each.term))
         return tuple(out)
 
+    def among(found: NDArray[np.int32]) -> NDArray[np.int32]:
+        return np.array(sorted(place[row] for row in found.tolist() if row in place), dtype=np.int32)
+
     text = whole.text
     matched = replace(
         text,
@@ -169,8 +172,8 @@ def only(whole: View, rows: Sequence[int]) -> View:
         lengths=text.lengths[take],
         handles=terms(text.handles),
         context_terms=terms(text.context_terms),
-        subject_field=text.subject_field[take],
-        subject_prefix=text.subject_prefix[take],
+        subject_field=among(text.subject_field),
+        subject_prefix=among(text.subject_prefix),
         days_off=None if text.days_off is None else text.days_off[take],
     )
     return replace(whole, columns=kept, text=matched, memo={}, kept=Kept())
@@ -243,8 +246,8 @@ def views(draw: st.DrawFn, most: int = 5) -> View:
         mean_length=float(np.mean(lengths)) if lengths else 0.0,
         handles=draw(_terms(count)),
         context_terms=draw(_terms(count)),
-        subject_field=column(st.booleans()),
-        subject_prefix=column(st.booleans()),
+        subject_field=np.flatnonzero(column(st.booleans())),
+        subject_prefix=np.flatnonzero(column(st.booleans())),
         days_off=column(st.floats(0.0, 1e6) | st.just(float("inf"))),
     )
     variants = {feature.name: draw(st.sampled_from(sorted(feature.values))) for feature in REGISTRY}

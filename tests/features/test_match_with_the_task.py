@@ -193,7 +193,7 @@ def test_stop_words_of_the_context_do_not_count() -> None:
 
 def test_a_memory_is_about_the_subject_or_not() -> None:
     """By subject field or as the speaker 1, else 0."""
-    text = no_match(4, subject_field=[True, False, False, True], subject_prefix=[False, True, False, True])
+    text = no_match(4, subject_field=[0, 3], subject_prefix=[1, 3])
     assert of(subject, text) == [1.0, 1.0, 0.0, 1.0]
 
 

@@ -44,6 +44,7 @@ from sidecar.retrieval.chooser import MOST_FRESH, Chooser
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.namespaces import Namespaces
 from sidecar.retrieval.snapshot import empty_snapshot
+from sidecar.retrieval.vectors import quantised
 from sidecar.store.store import Store
 from sidecar.weights import PRESETS, Weights, WeightsHolder
 from tests.bench import workload
@@ -78,7 +79,7 @@ def test_a_part_is_scored_as_the_whole_is(
     part, part_gates = part_with(snapshot, chosen, gates)
     scores = []
     for rows, its_gates in ((snapshot, gates), (part, part_gates)):
-        text = rows.with_vectors(snapshot.match_text(task), vector(7))
+        text = rows.with_vectors(snapshot.match_text(task), quantised(vector(7))[0])
         view = View(
             *(rows.columns, text, NOW, HALF_LIFE_DAYS, PRIOR),
             kept=rows.kept_of_texts,
@@ -278,18 +279,18 @@ def test_what_was_written_since_is_a_candidate(moving: Both) -> None:
 
 def test_a_common_word_leads_to_what_was_written_since(moving: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows to which a common word gives most are looked up anew once what was written has been taken in."""
-    for name, value in {"POSTINGS": 0, "BEST_OF_TERM": 50, "STANDING_LOOKED_AT": 0, "BEST_STANDING": 0}.items():
+    for name, value in {"BEST_OF_TERM": 50, "STANDING_LOOKED_AT": 0, "BEST_STANDING": 0}.items():
         monkeypatch.setattr(candidates, name, value)
     monkeypatch.setattr(occasion_module, "FEWEST_CANDIDATES", 0)
 
     def chosen() -> list[str]:
-        request = RankRequest("n", "marmot", max_items=20, weights="smartctx")
+        request = RankRequest("n", "marmot", max_items=20, weights="importance")
         occasion = moving.cut.occasions.prepare(request, lambda: None)
         assert occasion.candidates is not None
         return [occasion.snapshot.columns.ids[row] for row in occasion.candidates]
 
     moving.put("n", [{"id": f"early{at}", "content": f"marmot {text(at)}"} for at in range(MOST_FRESH)])
-    moving.rank("marmot", weights="smartctx")
+    moving.rank("marmot", weights="importance")
     moving.chooser.look()
     assert sum(name.startswith("early") for name in chosen()) == 50
     moving.put("n", [{"id": f"other{at}", "content": text(at + MOST_FRESH)} for at in range(MOST_FRESH)])

@@ -49,8 +49,8 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
                 ids[row]: (
                     text.cosine[row].tobytes(),
                     text.lengths[row],
-                    bool(text.subject_field[row]),
-                    bool(text.subject_prefix[row]),
+                    row in text.subject_field,
+                    row in text.subject_prefix,
                     None if text.days_off is None else text.days_off[row],
                 )
                 for row in live
