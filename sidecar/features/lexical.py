@@ -4,6 +4,7 @@ BM25 (Robertson & Zaragoza 2009) with the free parameters that did best on conve
 could attain at most: a bound of the task alone, so that no other memory's score moves a value.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -26,9 +27,9 @@ def value(view: View) -> Floats:
     if not attainable:
         return view.nothing
     n = len(view.columns)
-    total = np.zeros(n)
+    total, common = np.zeros(n), fewest_of_common(view)
     for term in terms:
-        if is_common(term, view):
+        if len(term.rows) > common:
             total += view.kept.of_term("lexical", term.term, partial(_everywhere, view, term))
         else:
             total[term.rows] += term.idf * _saturated(view, term)
@@ -50,9 +51,9 @@ def _everywhere(view: View, term: TermMatch) -> Floats:
     return share
 
 
-def is_common(term: TermMatch, view: View) -> bool:
-    """True for a term that so many of the memories bear that it is worth keeping what it gives them."""
-    return view.kept.keeps_terms and COMMON * len(term.rows) > len(view.columns)
+def fewest_of_common(view: View) -> float:
+    """A term of more rows is common: so many memories bear it that it is worth keeping what it gives them."""
+    return len(view.columns) / COMMON if view.kept.keeps_terms else math.inf
 
 
 def attainable_of(terms: Sequence[TermMatch]) -> float:

@@ -84,11 +84,11 @@ def _wording(view: View, around: Passages) -> Floats:
     attainable = lexical.attainable_of(terms)
     if not attainable:
         return view.nothing
-    n = len(view.columns)
-    rare = iter(_at_best(view, [term for term in terms if not lexical.is_common(term, view)], around))
+    n, common = len(view.columns), lexical.fewest_of_common(view)
+    rare = iter(_at_best(view, [term for term in terms if len(term.rows) <= common], around))
     total = np.zeros(n)
     for term in terms:
-        if lexical.is_common(term, view):
+        if len(term.rows) > common:
             total += view.kept.of_term("thread", term.term, partial(_alone, view, term, around))
         else:
             total += next(rare)

@@ -183,7 +183,8 @@ def _added_up(compared: Bearing, *others: Bearing) -> tuple[Rows, Amounts, NDArr
     at = is_first.cumsum() - 1
     is_compared = np.zeros(at[-1] + 1, bool)
     is_compared[at[order < len(compared[0])]] = True
-    return rows[is_first], np.bincount(at, weights=amounts.take(order)), is_compared
+    added_up = np.asarray(np.bincount(at, weights=amounts.take(order)), np.float64)
+    return rows[is_first], added_up, is_compared
 
 
 def _nearest(near: Near, task: Task, codes: NDArray[np.int8], count: int) -> Rows:

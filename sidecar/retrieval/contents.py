@@ -231,6 +231,9 @@ class Contents:
     @property
     def kept_of_memories(self) -> Kept:
         """For what follows from memories alone, all fields included; what is known of their use leaves it."""
+        return self.kept.once("memories", self._find_kept_of_memories)
+
+    def _find_kept_of_memories(self) -> Kept:
         fields = Same(self.columns.kinds, *(getattr(self.columns, name) for name in _STANDING))
         return self.kept_of_texts.latest("memories", fields, Kept)
 
