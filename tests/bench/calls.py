@@ -87,6 +87,7 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         timed = {"rank": rank_and_keep, "empty": empty, "report": report, "fsync": fsync_call(folder)}
         timed["floor"] = ranking(floor_client, tasks)
         found = interleaved(timed, blocks, size)
+        in_turns = interleaved({"rank": rank_and_keep, "report": report}, blocks * size // 10, 1)
         p50 = {name: float(np.median(values)) for name, values in found.items()}
         p99 = {name: float(np.quantile(values, 0.99)) for name, values in found.items()}
         yield bounded("rank_10k_p50_ratio", p50["rank"] / p50["empty"], "x empty RPC", most=bounds["rank_p50"])
@@ -98,6 +99,8 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         yield bounded("floor_10k_p99_ratio", p99["floor"] / p99["empty"], "x empty RPC")
         yield bounded("rank_to_floor_p50", p50["rank"] / p50["floor"], "x a Rank that ranks nothing")
         durable = p50["report"] / (p50["fsync"] + p50["empty"])
+        after_report = float(np.median(in_turns["rank"]))
+        yield bounded("rank_after_report_p50", after_report / p50["rank"], "x a Rank after a Rank")
         yield bounded("report_use_p50", 1e3 * p50["report"], "ms")
         yield bounded("fsync_p50", 1e3 * p50["fsync"], "ms")
         yield bounded("report_use_p50_ratio", durable, "x (fsync + empty RPC)", most=bounds["report"])
