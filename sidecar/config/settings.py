@@ -115,7 +115,11 @@ class Settings:
     )
     quota_bytes: int = field(
         default=0,
-        metadata=_about(whole(0, 2**53), "size of the store from which writes are refused; 0 for no limit", "bytes"),
+        metadata=_about(
+            whole(0, 2**53),
+            "most that the store takes with its log; writes that grow it are refused before; 0 for no limit",
+            "bytes",
+        ),
     )
     loaded_bytes: int = field(
         default=0,

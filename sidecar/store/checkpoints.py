@@ -24,6 +24,7 @@ import logging
 import os
 import queue
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -58,6 +59,12 @@ class Limits:
     """What was written meanwhile is moved beside the writer, too, if it is more."""
     reserve_pages: int = 64
     """So much may deletes exceed the size limit, in pages."""
+
+
+def free_bytes(descriptor: int) -> int:
+    """What is free on the disk of an open file; of one that tells no size, as much as anybody may want."""
+    disk = os.fstatvfs(descriptor)
+    return disk.f_bavail * disk.f_frsize if disk.f_blocks else sys.maxsize
 
 
 class Checkpoints:
@@ -107,6 +114,15 @@ class Checkpoints:
         """True if the log has all the room that it is given."""
         most = self._limits.wal_most
         return most is not None and os.fstat(self._wal).st_size >= most
+
+    def missing_bytes(self) -> int:
+        """How much the disk lacks of what the log may take until it is moved, and the database by moving it; 0 if it
+        has that. Deletes and moves live on it: on a disk that is wholly full, neither could make room."""
+        log, limit = os.fstat(self._wal).st_size, self._limits.wal_bytes
+        missing = max(2 * limit - log, log) - free_bytes(self._database)
+        if missing > 0:
+            missing -= self._page_size * int(self._connection.execute("PRAGMA freelist_count").fetchone()[0])
+        return max(0, missing)
 
     def text_was_deleted(self, now: float) -> None:
         """Notes that text must leave the files. `now` is monotonic, in seconds."""

@@ -47,7 +47,7 @@ class IndexCalls:
             indexes.forget(db, namespace)
             return Done(None)
 
-        self._writer.submit(work, durable=False)
+        self._writer.submit(work, durable=False, frees=True)
         self.sweep_indexes()
 
     def sweep_indexes(self) -> None:

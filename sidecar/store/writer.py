@@ -97,7 +97,7 @@ class Writer:
 
     @property
     def problem(self) -> str:
-        """Why writes are refused, in words; "" if the last one was not."""
+        """Why writes are refused, in words; "" if the last one that a caller waited for was not."""
         found = self._broken or self._full
         return "" if found is None else str(found)
 
@@ -238,7 +238,14 @@ class Writer:
                 job.answer(self._broken)
             return
         if self._checkpoints.is_over and not self._checkpoint(everything=True) and self._checkpoints.is_over:
-            group = self._without_growing(group)
+            why = (
+                "its log has its share of the quota, and a long read, such as a backup, keeps it from being moved into the"
+                " database; try again when that is done, or raise the quota"
+            )
+            group = self._without_growing(group, why)
+        elif missing := self._checkpoints.missing_bytes():
+            why = f"its disk has {missing:,} bytes less than its log needs; delete or prune, or give the disk more room"
+            group = self._without_growing(group, why)
         if not group:
             return
         connection = self._connection
@@ -263,7 +270,7 @@ class Writer:
             self._told.set()
             self._lost(group, error)
             return
-        if done:
+        if any(job.durable and not job.frees for job in done):  # others may find room where a caller's write does not
             self._full = None
         for job, why in refused:
             job.answer(why)
@@ -275,12 +282,9 @@ class Writer:
         for job in done:
             job.answer()
 
-    def _without_growing(self, group: list[Job[Any]]) -> list[Job[Any]]:
-        """Refuses the jobs for which the log has no room left, and returns the others."""
-        self._full = StoreFullError(
-            "the store cannot grow: its log has its share of the quota, and a long read, such as a backup, keeps it"
-            " from being moved into the database; try again when that is done, or raise the quota; ranking goes on"
-        )
+    def _without_growing(self, group: list[Job[Any]], why: str) -> list[Job[Any]]:
+        """Refuses the jobs for which there is no room, and returns the others."""
+        self._full = StoreFullError(f"the store cannot grow: {why}; ranking goes on")
         for job in group:
             if not job.frees:
                 job.answer(self._full)

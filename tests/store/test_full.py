@@ -8,6 +8,7 @@ import pytest
 
 from sidecar.domain import Packet
 from sidecar.errors import StoreFullError
+from sidecar.store.checkpoints import Limits
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.requests import Once, Replayed
 from sidecar.store.store import Store
@@ -124,3 +125,32 @@ def test_a_log_that_cannot_be_moved_stays_within_the_quota(tmp_path: Path) -> No
         reader.close()
         store.upsert("n", [("b", {"content": "x", "tokens": 1})], NOW)
         assert store.problems() == []
+
+
+def test_a_disk_that_is_nearly_full_keeps_room_for_deletes_and_for_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Growing writes are refused while the disk still has what the log may take and what moving it may; deletes go on
+    beyond, and pages that they free in the database count as room. The problem is told until a write finds room."""
+    free = sys.maxsize
+    monkeypatch.setattr("sidecar.store.checkpoints.free_bytes", lambda descriptor: free)
+    with Store.open(tmp_path / "data") as store:
+        for number in range(5):
+            store.upsert("n", [(f"m{number}", {"content": "x" * 900_000, "tokens": 1})], NOW)
+        store.settle()
+        needed = 2 * Limits().wal_bytes
+        free = needed - 1_000_000
+        with pytest.raises(
+            StoreFullError, match="its disk has 1,000,000 bytes less than its log needs; delete or prune"
+        ):
+            store.upsert("n", [("more", {"content": "x", "tokens": 1})], NOW)
+        assert store.namespace("n").memory_count == 5
+        store.delete("n", ["m0", "m1"], NOW)
+        assert "its disk" in store.problems()[0]
+        store.settle()
+        store.upsert("n", [("more", {"content": "x", "tokens": 1})], NOW)
+        assert store.problems() == []
+        free = 0
+        with pytest.raises(StoreFullError, match="its disk"):
+            store.upsert("n", [("less", {"content": "x", "tokens": 1})], NOW)
+        assert store.purge_namespace("n") == (4, 0)
