@@ -239,8 +239,8 @@ class Writer:
             return
         if self._checkpoints.is_over and not self._checkpoint(everything=True) and self._checkpoints.is_over:
             why = (
-                "its log has its share of the quota, and a long read, such as a backup, keeps it from being moved into the"
-                " database; try again when that is done, or raise the quota"
+                "its log has its share of the quota, and a long read, such as a backup, keeps it from being moved into"
+                " the database; try again when that is done, or raise the quota"
             )
             group = self._without_growing(group, why)
         elif missing := self._checkpoints.missing_bytes():
