@@ -238,14 +238,14 @@ class Writer:
                 job.answer(self._broken)
             return
         if self._checkpoints.is_over and not self._checkpoint(everything=True) and self._checkpoints.is_over:
-            why = (
+            lacking = (
                 "its log has its share of the quota, and a long read, such as a backup, keeps it from being moved into"
                 " the database; try again when that is done, or raise the quota"
             )
-            group = self._without_growing(group, why)
+            group = self._without_growing(group, lacking)
         elif missing := self._checkpoints.missing_bytes():
-            why = f"its disk has {missing:,} bytes less than its log needs; delete or prune, or give the disk more room"
-            group = self._without_growing(group, why)
+            lacking = f"its disk has {missing:,} bytes less than its log needs; delete or prune, or give it more room"
+            group = self._without_growing(group, lacking)
         if not group:
             return
         connection = self._connection
