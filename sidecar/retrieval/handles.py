@@ -7,7 +7,7 @@ pattern is bounded or possessive, and each stretch of text is classified once: t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sidecar.retrieval.patterns import late
@@ -31,8 +31,6 @@ _QUOTED = late(
     r"\"([^\"\n]{2,80}+)\"|`([^`\n]{2,80}+)`|“([^”\n]{2,80}+)”|«([^»\n]{2,80}+)»|「([^」\n]{2,80}+)」|『([^』\n]{2,80}+)』"
     r"|(?<!\w)'([^'\n]{2,80}+)'(?!\w)|‘([^’\n]{2,80}+)’(?!\w)"
 )
-
-_CLOSING = ".,;:!?"
 
 # Cheap signs that a search is worth its while.
 _QUOTE_SIGN = late("[\"`“«「『'‘]")
@@ -103,23 +101,21 @@ def find_handles(text: str) -> frozenset[Handle]:
         value = " ".join(fold(match[match.lastindex or 0]).split())
         if len(value) > 1:
             found.add(Handle("quoted", value))
-    for stretch in _stretches(text):
-        if not _is_plain(stretch) and len(stretch) <= LONGEST_HANDLE:
+    for stretch in _not_plain(_stretches(text)):
+        if len(stretch) <= LONGEST_HANDLE:
             found.update(_classify(stretch))
     return frozenset(found)
 
 
 def _stretches(text: str) -> set[str]:
-    if not text.isascii():
-        return set(_STRETCH.findall(text))
-    # No stretch reaches over white space, and most words end here.
-    words = [word for word in set(text.split()) if not _is_plain(word.rstrip(_CLOSING))]
-    return set(_ASCII_STRETCH.findall(" ".join(words)))
+    if text.isascii():  # no stretch reaches over white space
+        return set(_ASCII_STRETCH.findall(" ".join(_not_plain(set(text.split())))))
+    return set(_STRETCH.findall(text))
 
 
-def _is_plain(word: str) -> bool:
-    """True for a word that is no handle, whatever closes it."""
-    return word.isalpha() and (word.islower() or word.istitle())
+def _not_plain(words: Iterable[str]) -> list[str]:
+    """Those that may be handles: a plain word is none, and most words are plain."""
+    return [word for word in words if not (word.isalpha() and (word.islower() or word.istitle()))]
 
 
 def _classify(stretch: str) -> Iterator[Handle]:
