@@ -75,7 +75,7 @@ def prepare(
     identifying = (identity(embedder), settings.use_agent_session_cap)
     store.sweep_indexes()
     kept_indexes = KeptIndexes(store, source, INDEX_FILES, identifying)
-    namespaces = Namespaces(store.load, source, kept_indexes, settings.loaded_bytes)
+    namespaces = Namespaces(store.load, source, kept_indexes, settings.loaded_bytes, store.settle_counts)
     priors = PriorsByVersion(store.use_priors())
     store.subscribe(priors.apply)
     store.subscribe(namespaces.apply)

@@ -15,6 +15,7 @@ from sidecar import __version__
 from sidecar.config import Settings
 from sidecar.domain import DAY, Micros
 from sidecar.features import SCHEMA_HASH
+from sidecar.feedback.counting import LaterCounting
 from sidecar.feedback.rescore import Rescorer
 from sidecar.importance.emotion import MISSING, has_lexicon
 from sidecar.importance.foresight import Foresight
@@ -58,6 +59,7 @@ def serve(
     namespaces, models = prepared.namespaces, prepared.models
     keeper = Keeper(namespaces)
     undo.callback(keeper.close)
+    undo.callback(LaterCounting(store).close)
     if settings.exact_up_to:
         undo.callback(Chooser(namespaces, settings.exact_up_to).close)
     ranker = Ranker(

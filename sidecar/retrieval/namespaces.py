@@ -55,16 +55,19 @@ class Namespaces:
         source: Source | None = None,
         indexes: KeptIndexes | None = None,
         most_bytes: int = 0,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         """Memories are kept in `source`, None: all in memory. With `indexes`, a namespace is loaded from its index
         file where there is a good one. Of namespaces that together take more than `most_bytes`, about, those that were
-        not used for longest are let go of, to be loaded when they are asked for again; 0: none ever.
+        not used for longest are let go of, to be loaded when they are asked for again; 0: none ever. `settle` is
+        called before a snapshot is given out: it may tell of changes that were put off until somebody asks.
         """
         self._load = load
         self._source = source
         self._indexes = indexes
         self._lock = threading.Lock()
         self._most_bytes = most_bytes
+        self._settle = settle
         self._uses = itertools.count(1)
         self.let_go = 0
         """How often one was let go of to make room."""
@@ -75,6 +78,7 @@ class Namespaces:
 
         Raises what `load` raises; the next call tries again.
         """
+        self._settle()
         entry = self._entries.get(namespace)
         if entry is not None and (snapshot := entry.snapshot) is not None:
             entry.used = next(self._uses)

@@ -95,6 +95,7 @@ ORPHANS: tuple[tuple[str, str, str], ...] = (
         " report_memories.memory_key))",
         "name a memory that is not in the packet",
     ),
+    ("uncounted_packets", "packet_key NOT IN (SELECT packet_key FROM packets)", "name a packet that is not there"),
     ("ratings", "memory_key NOT IN (SELECT memory_key FROM memories)", "are on a memory that is not there"),
     ("pruned_uses", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
     ("rescored", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),

@@ -7,21 +7,18 @@ from sqlite3 import Connection
 
 from sidecar.domain import IndexedState
 from sidecar.store import indexes
+from sidecar.store.count_calls import CountCalls
 from sidecar.store.jobs import Done
-from sidecar.store.readers import Readers
-from sidecar.store.writer import Writer
 
 
-class IndexCalls:
+class IndexCalls(CountCalls):
     """What the store does for index files. They lie in its folder, and are of no use without it."""
 
     folder: Path
-    _readers: Readers
-    _writer: Writer
 
     def indexed(self, namespace: str) -> IndexedState | None:
         """How a namespace stands to its index file, and all that was written since; None without a file."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return indexes.state(db, namespace)
 
     def begin_index(self, namespace: str) -> None:

@@ -21,19 +21,15 @@ from sidecar.store import (
     reports,
     tally,
 )
+from sidecar.store.count_calls import CountCalls
 from sidecar.store.jobs import Done
-from sidecar.store.readers import Readers
-from sidecar.store.reported import ReportedPacket, find_packet
+from sidecar.store.reported import find_packet
 from sidecar.store.reports import LoggedPacket, ReportOutcome
 from sidecar.store.requests import Once, Replayed, once_only
-from sidecar.store.writer import Writer
 
 
-class LogCalls:
+class LogCalls(CountCalls):
     """Writes and reads the log."""
-
-    _readers: Readers
-    _writer: Writer
 
     def log_packet(self, packet: Packet, once: Once | None = None) -> Replayed | None:
         """Writes a packet down; it survives the process from then on. With a `once`, a retry logs nothing and is
@@ -52,7 +48,7 @@ class LogCalls:
 
         Raises PacketNotFoundError.
         """
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return reports.read_logged(db, namespace, packet_id)
 
     def recent_reserved(self, namespace: str, session_id: str, packets_back: int = 3) -> frozenset[int]:
@@ -63,14 +59,18 @@ class LogCalls:
             return packets.recent_reserved(db, namespace, session_id, packets_back)
 
     def report(self, report: UseReport, now: Micros, once: Once | None = None) -> ReportOutcome | Replayed:
-        """Takes a report of use in and counts it; `now` is when it arrived. The same words again change nothing.
+        """Takes a report of use in; `now` is when it arrived. The same words again change nothing. See `CountCalls` for
+        when it is counted.
 
         Raises PacketNotFoundError, also if the packet is not in the report's namespace.
         """
 
         def work(db: Connection) -> Done[ReportOutcome | Replayed]:
             packet = find_packet(db, report.namespace, report.packet_id)
-            take = partial(_take_one, packet=packet, report=report, now=now)
+
+            def take(db: Connection) -> Done[ReportOutcome]:
+                return self._taken_in(db, reports.take(db, packet, [report], now)[0])
+
             return once_only(packet.namespace, once, now, take)(db)
 
         return self._writer.submit(work, durable=True)
@@ -83,7 +83,11 @@ class LogCalls:
 
         def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
             packet = find_packet(db, None, packet_id)
-            return once_only(packet.namespace, once, now, lambda db: reports.take(db, packet, of_packet, now))(db)
+
+            def take(db: Connection) -> Done[list[ReportOutcome]]:
+                return self._taken_in(db, reports.take(db, packet, of_packet, now))
+
+            return once_only(packet.namespace, once, now, take)(db)
 
         return self._writer.submit(work, durable=True)
 
@@ -149,6 +153,7 @@ class LogCalls:
         """Removes packets before `older_than`, and the oldest until the log has at most `max_bytes`; of a namespace, or
         of all for "". None from `keep_from` on. Other writes come between; `check` may raise, and what is done stays.
         """
+        self.count_reports()
         with self._readers.snapshot() as db:
             keys = prune.choose(db, namespace, older_than, max_bytes, keep_from)
             if dry_run:
@@ -164,8 +169,3 @@ class LogCalls:
         """About how many bytes a day the packet log grew by over the last seven days."""
         with self._readers.snapshot() as db:
             return prune.growth(db, now)
-
-
-def _take_one(connection: Connection, packet: ReportedPacket, report: UseReport, now: Micros) -> Done[ReportOutcome]:
-    done = reports.take(connection, packet, [report], now)
-    return Done(done.value[0], done.change, done.erased)

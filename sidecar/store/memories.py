@@ -192,6 +192,7 @@ def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int
     of_reports = "report_key IN (SELECT report_key FROM reports WHERE namespace = ?)"
     connection.execute(f"DELETE FROM exposures WHERE {of_packets}", (namespace,))
     connection.execute(f"DELETE FROM packet_uses WHERE {of_packets}", (namespace,))
+    connection.execute(f"DELETE FROM uncounted_packets WHERE {of_packets}", (namespace,))
     connection.execute(f"DELETE FROM report_memories WHERE {of_reports}", (namespace,))
     connection.execute("DELETE FROM reports WHERE namespace = ?", (namespace,))
     for table in ("requests", "ingested_chunks"):

@@ -20,17 +20,12 @@ from sidecar.store import (
     snapshots,
 )
 from sidecar.store.index_calls import IndexCalls
-from sidecar.store.readers import Readers
 from sidecar.store.requests import Once, Replayed, once_only
 from sidecar.store.snapshots import NamespaceSummary
-from sidecar.store.writer import Writer
 
 
 class MemoryCalls(IndexCalls):
     """Writes and reads memories."""
-
-    _readers: Readers
-    _writer: Writer
 
     def upsert(
         self,
@@ -155,16 +150,16 @@ class MemoryCalls(IndexCalls):
 
     def load(self, namespace: str) -> NamespaceState:
         """Everything of a namespace that ranking needs, as of one moment; of an unknown one, nothing."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             rows = snapshots.read_state(db, namespace)
         return snapshots.build_state(namespace, rows)
 
     def namespace(self, namespace: str) -> NamespaceSummary:
         """How a namespace stands; zeros for one that is not there."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return snapshots.summary(db, namespace)
 
     def list_namespaces(self, after: str, limit: int) -> list[NamespaceSummary]:
         """At most `limit` namespaces whose names follow `after`, in the order of their UTF-8 bytes."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return snapshots.list_namespaces(db, after, limit)

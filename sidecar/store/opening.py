@@ -41,6 +41,8 @@ class Opened:
     max_pages: int
     schema_version: int
     salt: bytes
+    uncounted: int
+    """Packets whose reports a killed process left uncounted."""
 
     def close_files(self) -> None:
         """Closes the descriptors and gives the lock back; the connection must be closed already."""
@@ -73,6 +75,7 @@ def open_files(
         connection = connect(files.database, writes=True)
         schema_version = _prepare(connection, ahead)
         salt = _salt(connection)
+        (uncounted,) = connection.execute("SELECT COUNT(*) FROM uncounted_packets").fetchone()
         wal = os.open(files.wal, os.O_RDONLY)
         descriptors.append(wal)
         sync(wal)
@@ -84,7 +87,7 @@ def open_files(
         copier = connect(files.database, writes=True)
         checkpoints = Checkpoints(connection, pin, copier, database, wal, sync, limits)
         _recover(checkpoints)
-        return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt)
+        return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt, uncounted)
     except BaseException as error:
         if connection is not None:
             connection.close()

@@ -105,7 +105,10 @@ def measure(connection: sqlite3.Connection, keys: list[int]) -> Pruned:
 
 
 def remove(connection: sqlite3.Connection, keys: list[int]) -> Done[Pruned]:
-    """Removes packets with their reports, and keeps what these came to."""
+    """Removes packets with their reports, and keeps what these came to. One whose reports are yet to be counted
+    stays."""
+    uncounted = {key for (key,) in connection.execute("SELECT packet_key FROM uncounted_packets")}
+    keys = [key for key in keys if key not in uncounted]
     measured = measure(connection, keys)
     for key in keys:
         connection.execute(

@@ -52,13 +52,20 @@ _AGENTS = """
 def work_out(connection: sqlite3.Connection) -> None:
     """Fills temporary tables of the same names with what the derived tables should hold.
 
-    Any report must be readable, and its packet there. Until `forget`, a table's name without a schema means the
-    temporary one.
+    Any report must be readable, and its packet there. Of packets that are yet to be counted, what was counted before is
+    taken as it stands. Until `forget`, a table's name without a schema means the temporary one.
     """
     for table in DERIVED:
         (sql,) = connection.execute("SELECT sql FROM main.sqlite_master WHERE name = ?", (table,)).fetchone()
         connection.execute(sql.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
-    reported = connection.execute("SELECT DISTINCT packet_key FROM main.reports ORDER BY packet_key")
+    connection.execute(
+        "INSERT INTO temp.packet_uses SELECT * FROM main.packet_uses WHERE packet_key IN"
+        " (SELECT packet_key FROM main.uncounted_packets)"
+    )
+    reported = connection.execute(
+        "SELECT DISTINCT packet_key FROM main.reports WHERE packet_key NOT IN"
+        " (SELECT packet_key FROM main.uncounted_packets) ORDER BY packet_key"
+    )
     for (packet_key,) in reported.fetchall():
         memory_keys = dict(
             connection.execute(

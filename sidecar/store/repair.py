@@ -97,6 +97,7 @@ def put_right(connection: sqlite3.Connection, now: Micros) -> None:
             connection.execute(
                 "INSERT INTO pruned_sessions (namespace, session_key, agent_id) VALUES (?, ?, '')", session
             )
+        connection.execute("DELETE FROM uncounted_packets")  # all are counted below
         _count(connection)
         _continue_keys(connection)
         if len(meta.get(connection, meta.SALT) or b"") != SALT_BYTES:

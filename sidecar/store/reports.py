@@ -1,21 +1,22 @@
 """The feedback log: takes reports of use in, and keeps what they come to.
 
-Reports are never changed; packet_uses, session_uses and agent_uses are derived from them, and could be rebuilt.
+Reports are never changed; packet_uses, session_uses and agent_uses are derived from them, and could be rebuilt. Packets
+whose reports are in none of these yet stand in uncounted_packets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseReport
+from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
 from sidecar.store import memories, packets, tally
-from sidecar.store.jobs import Done
 from sidecar.store.merge import LEAST_WINDOW, Report, report_state, report_window
-from sidecar.store.reported import ReportedPacket
+from sidecar.store.reported import ReportedPacket, find_packet
 from sidecar.store.rows import insert_rows, to_json
 
 NOT_IN_PACKET = "NOT_IN_PACKET"
@@ -52,12 +53,11 @@ class ReportOutcome:
 
 def take(
     connection: sqlite3.Connection, packet: ReportedPacket, reports: Sequence[UseReport], now: Micros
-) -> Done[list[ReportOutcome]]:
-    """Writes reports on one packet down and counts them together. The same words again are known by their digest and
+) -> list[ReportOutcome]:
+    """Writes reports on one packet down, to be counted by `count`. The same words again are known by their digest and
     change nothing."""
     taken: list[ReportOutcome] = []
-    new: list[Report] = []
-    on_packet: list[_OnPacket] = []
+    counts = False
     window = _window(connection, packet, now)
     late = now - packet.create_time > window
     for report in reports:
@@ -65,8 +65,7 @@ def take(
         report_id = _digest(report, agent_id)
         results, words = _read(packet, report, report_id, now)
         is_new = insert(connection, packet, words, report.outcome, agent_id, report.request_id, late=late)
-        if is_new:
-            new.append(words)
+        counts = counts or (is_new and words.channel is not Channel.PACKET)
         on_packet = _on_packet(connection, packet.key)
         implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
         taken.append(
@@ -79,13 +78,27 @@ def take(
                 replayed=not is_new,
             )
         )
-    if all(words.channel is Channel.PACKET for words in new):
-        return Done(taken)
-    counts = tally.recount(connection, packet, new if len(new) == len(on_packet) else None)
-    if not counts:
-        return Done(taken)
-    version = memories.bump(connection, packet.namespace)
-    return Done(taken, Change(packet.namespace, version, uses=counts))
+    if counts:
+        connection.execute("INSERT OR IGNORE INTO uncounted_packets (packet_key) VALUES (?)", (packet.key,))
+    return taken
+
+
+def count(connection: sqlite3.Connection) -> tuple[Change, ...]:
+    """Brings what is derived up to the reports that were taken. Returns the changes, one for each namespace in which
+    counts are others now."""
+    uses: dict[str, dict[int, UseCounts]] = defaultdict(dict)
+    for (packet_id,) in connection.execute(
+        "SELECT p.packet_id FROM uncounted_packets u JOIN packets p ON p.packet_key = u.packet_key"
+    ).fetchall():
+        packet = find_packet(connection, None, packet_id)
+        uses[packet.namespace] |= tally.recount(connection, packet)
+    if uses:
+        connection.execute("DELETE FROM uncounted_packets")
+    return tuple(
+        Change(namespace, memories.bump(connection, namespace), uses=counts)
+        for namespace, counts in uses.items()
+        if counts
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -399,6 +399,10 @@ _OTHER_WAYS: Migration = (
 # whatever times it bears. Unknown of packets from before, and of those from another store.
 _NEWEST: Migration = ("ALTER TABLE packets ADD COLUMN newest_memory_key INTEGER",)
 
+# Packets with reports that are yet to be counted: packet_uses, session_uses and agent_uses follow from all others. They
+# are counted a moment later, many at once, or when somebody asks.
+_UNCOUNTED: Migration = ("CREATE TABLE uncounted_packets (packet_key INTEGER PRIMARY KEY)",)
+
 MIGRATIONS: Sequence[Migration] = (
     (*_FIRST, *_RESCORES, *_PRUNED, *_REEMBEDDED),
     _KINDS,
@@ -409,6 +413,7 @@ MIGRATIONS: Sequence[Migration] = (
     IMPORTANCE_LINKS,
     _OTHER_WAYS,
     _NEWEST,
+    _UNCOUNTED,
 )
 """The n-th leads from schema version n - 1 to n. Never changed once released, only added to."""
 

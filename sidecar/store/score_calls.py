@@ -19,20 +19,16 @@ from sidecar.store import (
     snapshots,
 )
 from sidecar.store.audit_sql import Scope
+from sidecar.store.count_calls import CountCalls
 from sidecar.store.jobs import Done
-from sidecar.store.readers import Readers
-from sidecar.store.writer import Writer
 
 
-class ScoreCalls:
+class ScoreCalls(CountCalls):
     """Moves scores, and says by what."""
-
-    _readers: Readers
-    _writer: Writer
 
     def feedback(self, namespace: str) -> rescores.Feedback:
         """What a rescore of a namespace goes by, or of all for ""."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return rescores.read(db, namespace)
 
     def apply_rescore(self, run: rescores.Run, now: Micros) -> int:
@@ -120,14 +116,14 @@ class ScoreCalls:
 
     def audit(self, scope: Scope, min_reported_sessions: int) -> audit.AuditNumbers:
         """What an audit of a scope goes by. Reads its whole log."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return audit.read(db, scope, min_reported_sessions)
 
     def audit_importance(
         self, namespace: str, language_of: Callable[[str], str]
     ) -> tuple[list[audit_importance.RunMoves], list[audit_importance.JudgedMemory]]:
         """What an audit of importances goes by, of a namespace or of all for "". Reads every memory."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return (
                 audit_importance.read_runs(db, namespace),
                 audit_importance.read_judged(db, namespace, language_of),

@@ -63,6 +63,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         self._backing_up = threading.Lock()
         self._opened = opened
         self._readers = Readers(opened.files.database)
+        self._taken = opened.uncounted
         self._writer = Writer(
             opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages, indexes.note
         )
@@ -180,7 +181,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
 
     def numbers(self) -> StoreNumbers:
         """The store in numbers."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             return snapshots.store_numbers(db, sum(self._opened.files.sizes()))
 
     def problems(self) -> list[str]:
@@ -190,7 +191,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
     def namespace_numbers(self, namespace: str) -> NamespaceNumbers:
         """A namespace in numbers, of which subscribers have heard: what is told as scored is ranked as scored. Zeros
         for one that is not there."""
-        with self._readers.snapshot() as db:
+        with self._counted_snapshot() as db:
             numbers = snapshots.namespace_numbers(db, namespace)
         self._writer.wait_until_told(TOLD_SECONDS)
         return numbers

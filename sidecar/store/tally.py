@@ -43,19 +43,14 @@ _Moved: TypeAlias = tuple[int, SessionUse, SessionUse]
 """A memory's key, and a packet's old pair and its new one."""
 
 
-def recount(
-    connection: sqlite3.Connection, packet: ReportedPacket, all_reports: Sequence[Report] | None = None
-) -> dict[int, UseCounts]:
+def recount(connection: sqlite3.Connection, packet: ReportedPacket) -> dict[int, UseCounts]:
     """Merges all reports on a packet anew and moves the sums. Returns the new counts of the living memories whose
-    counts changed, by key. `all_reports` are those on a packet of which none was counted before; None: they are read.
-    """
-    before: dict[int, SessionUse] = {}
-    if all_reports is None:
-        before = _packet_pairs(connection, packet.key)
-        all_reports = reports_of(connection, packet.key)
+    counts changed, by key."""
+    before = _packet_pairs(connection, packet.key)
+    if before:
         connection.execute("DELETE FROM packet_uses WHERE packet_key = ?", (packet.key,))
     keys = packet.memory_keys
-    merged = merge(all_reports, list(keys))
+    merged = merge(reports_of(connection, packet.key), list(keys))
     insert_rows(connection, INSERT_WORD, word_rows(packet.key, keys, merged))
     after = {keys[one.memory_id]: SessionUse(one.used, one.seen, one.last_use_time) for one in merged}
     moved: dict[str, _Moved] = {}

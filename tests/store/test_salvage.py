@@ -69,13 +69,12 @@ def build(folder: Path, make_packet: MakePacket, count: int = 300) -> None:
 
 
 def rows(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables, but for the score versions, which a salvage moves on, and the word for index files, which
-    it takes back."""
+    """All rows of all tables, but for the score versions, which a salvage moves on, the word for index files, which it
+    takes back, and for packets to be counted, all of which it counts."""
     with contextlib.closing(sqlite3.connect(folder / "memories.db")) as connection:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        names -= {"index_files", "changed_memories", "uncounted_packets"}
         found = {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names}
-    for name in ("index_files", "changed_memories"):
-        del found[name]
     for name in ("namespaces", "purged_namespaces"):
         found[name] = [row[:1] for row in found[name]]
     found["meta"] = [row for row in found["meta"] if row[0] != "first_score_version"]
