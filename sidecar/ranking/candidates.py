@@ -26,7 +26,7 @@ from sidecar.weights import Weights, add_up
 
 Rows = NDArray[np.int32]
 Amounts = NDArray[np.floating[Any]]
-Bearing = tuple[Rows, Amounts | float]
+Bearing = tuple[Rows, Amounts]
 """Rows, each once, and what they might have of something that a task asks for."""
 
 LOOKED_AT = 800
@@ -51,7 +51,8 @@ MANY = 2_000
 SHORTLIST = 1_000
 """Of the other rows so many that bear most are compared by meaning, too."""
 SEEDS = 300
-"""The best of these are candidates;"""
+SEEDS_OF_DEEPER = 500
+"""The best of these are candidates, more where it is looked deeper;"""
 WITH_NEIGHBOURS = 120
 """the best of those with their neighbours in the thread, two on either side;"""
 BEST_STANDING = 60
@@ -102,7 +103,7 @@ def candidates_of(snapshot: Snapshot, task: Task, gates: Gates, standings: Stand
     best = _passing(standings.best, codes)
     nearest = _nearest(near, task, codes, LOOKED_AT * depth)
     meaning = pull * _meaning(snapshot, task, nearest)
-    standing_best = (best[: STANDING_LOOKED_AT * depth], 0.0)
+    standing_best = _alike(best[: STANDING_LOOKED_AT * depth], 0.0)
     rows, amounts, is_compared = _added_up((nearest, meaning), standing_best, *_bearing(snapshot, task, standings))
     passed = np.flatnonzero(codes.take(rows[: rows.searchsorted(len(codes))]) == PASSED)
     rows, amounts, is_compared = rows.take(passed), amounts.take(passed), is_compared.take(passed)
@@ -114,7 +115,7 @@ def candidates_of(snapshot: Snapshot, task: Task, gates: Gates, standings: Stand
         others = np.flatnonzero(~is_compared)
         others = others[_best_of(amounts[others], SHORTLIST * depth)]
         amounts[others] += pull * _meaning(snapshot, task, rows[others])
-    at = _best_of(amounts, SEEDS)
+    at = _best_of(amounts, SEEDS_OF_DEEPER if is_deep else SEEDS)
     seeds = rows[at]
     around = _with_neighbours(columns, seeds[_best_of(amounts[at], WITH_NEIGHBOURS)])
     if np.count_nonzero(columns.reported_sessions.take(seeds) < fewest_sessions) < min(NEW_TO_USE, len(seeds)):
@@ -176,7 +177,7 @@ def _added_up(compared: Bearing, *others: Bearing) -> tuple[Rows, Amounts, NDArr
     rows = np.concatenate([rows for rows, _ in every])
     if not len(rows):
         return rows, np.empty(0), np.empty(0, bool)
-    amounts = np.concatenate([np.broadcast_to(amounts, rows.shape) for rows, amounts in every])
+    amounts = np.concatenate([amounts for _, amounts in every])
     order = rows.argsort()
     rows = rows.take(order)
     is_first = _is_first(rows)
@@ -205,20 +206,24 @@ def _bearing(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[B
     """Rows that bear something that the task names, and what that could be worth to them."""
     text = task.text
     if task.counts_words_alike:
-        yield from ((term.rows, task.worth_of_a_word) for term in task.words_by_rarity()[0])
+        yield from (_alike(term.rows, task.worth_of_a_word) for term in task.words_by_rarity()[0])
     else:
         yield from _worded(snapshot, task, standings)
     telling_context = [term for term in text.context_terms if not term.is_stop_word]
     for terms, pull in ((text.handles, task.pull("handles")), (telling_context, task.pull("context"))):
         attainable = sum(term.idf for term in terms)
         for term in terms:
-            yield _some(term.rows, standings), pull * term.idf / attainable
+            yield _alike(_some(term.rows, standings), pull * term.idf / attainable)
     if len(text.subject_field) or len(text.subject_prefix):
-        yield _some(_distinct(text.subject_field, text.subject_prefix), standings), task.pull("subject")
+        yield _alike(_some(_distinct(text.subject_field, text.subject_prefix), standings), task.pull("subject"))
     if text.days_off is not None:
         near_day = np.flatnonzero(text.days_off < dates.FARTHEST_DAYS).astype(np.int32)
         near_day = _some(near_day, standings)
         yield near_day, task.pull("dates") * np.exp(-text.days_off[near_day] / dates.FADING_DAYS)
+
+
+def _alike(rows: Rows, amount: float) -> Bearing:
+    return rows, np.full(len(rows), amount)
 
 
 def _worded(snapshot: Snapshot, task: Task, standings: Standings) -> Iterator[Bearing]:

@@ -139,14 +139,13 @@ def standing_of(view: View, weights: Weights) -> Standing:
     values = {index: view.value(REGISTRY[index]) for index in KNOWN}
     known = known_parts(values, values_without_use(view), len(view.columns), weights)
     d = len(REGISTRY)
-    columns = {index: column for index, column in values.items() if column.any()}
-    columns |= {d + index: column for index, column in known.parts.items()}
+    columns = {**values, **{d + index: column for index, column in known.parts.items()}}
     others = other_ways(view)
-    behind = (*raw_columns(view), *others.values())
-    columns |= {2 * d + index: column for index, column in enumerate(behind) if column.any()}
+    columns |= enumerate((*raw_columns(view), *others.values()), 2 * d)
     columns = dict(sorted(columns.items()))
-    matrix = np.stack(list(columns.values())) if columns else np.empty((0, len(view.columns)))
-    places = np.array(list(columns), dtype=np.intp)
+    matrix, places = np.array(list(columns.values())), np.array(list(columns), dtype=np.intp)
+    has_any = matrix.any(axis=1)
+    matrix, places = matrix[has_any], places[has_any]
     return Standing(
         known=replace(known, parts=_parts(places, matrix)),
         tokens=view.columns.tokens.astype(np.int64),

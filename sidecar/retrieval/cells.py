@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.retrieval.vectors import Codes, Vectors, inverse_lengths
+from sidecar.domain import Floats
+from sidecar.retrieval.vectors import Codes, Vectors, cosines, inverse_lengths, quantised
 
 MOST_CELLS = 4_096
 CELLS_PER_ROOT = 2.0
@@ -31,10 +32,12 @@ Rows = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """`centres` (cells, d); `cell` (rows,) says where each row belongs; `rows` are all rows, cell by cell, those of the
-    i-th at [starts[i], starts[i + 1])."""
+    """`centres` (cells, d), also as whole `numbers`, which a cache holds, with their `inverse` lengths; `cell` (rows,)
+    says where each row belongs; `rows` are all rows, cell by cell, those of the i-th at [starts[i], starts[i + 1])."""
 
     centres: Vectors
+    numbers: Codes
+    inverse: Floats
     cell: Rows
     rows: Rows
     starts: NDArray[np.int64]
@@ -44,7 +47,10 @@ class Cells:
         """Sorts the rows by their cells."""
         starts = np.zeros(len(centres) + 1, np.int64)
         np.cumsum(np.bincount(cell, minlength=len(centres)), out=starts[1:])
-        return Cells(centres, cell, np.argsort(cell, kind="stable").astype(np.int32), starts)
+        numbers = quantised(centres)
+        return Cells(
+            centres, numbers, inverse_lengths(numbers), cell, np.argsort(cell, kind="stable").astype(np.int32), starts
+        )
 
     def __len__(self) -> int:
         """Rows that have a cell: the first ones of the snapshot."""
@@ -52,7 +58,7 @@ class Cells:
 
     def near(self, task: Codes, count: int) -> Rows:
         """At least `count` rows, if there are so many: those of the cells nearest to `task`, in no order."""
-        nearness = self.centres @ task.astype(np.float32)
+        nearness = cosines(self.numbers, self.inverse, task)
         mean = max(1.0, len(self.cell) / len(self.centres))
         some = min(len(self.centres), 4 + int(2 * count / mean))
         nearest = np.argpartition(-nearness, some - 1)[:some] if some < len(nearness) else np.arange(len(nearness))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ Rows = NDArray[np.int32]
 
 _LINKS = ("previous_row", "next_row")
 _TAKEN = tuple(name for name in (*contents.IN_VIEW, "superseded") if name not in _LINKS)
+_columns_taken = attrgetter(*_TAKEN)
 
 
 class IdsAt(Sequence[str]):
@@ -62,7 +64,9 @@ class Part:
     def of(whole: Snapshot, rows: Rows) -> Part:
         """`rows` ascend."""
         columns = whole.columns
-        taken: dict[str, Any] = {name: getattr(columns, name).take(rows) for name in _TAKEN}
+        taken: dict[str, Any] = {
+            name: column.take(rows) for name, column in zip(_TAKEN, _columns_taken(columns), strict=True)
+        }
         links: dict[str, Any] = {name: _renumbered(getattr(columns, name).take(rows), rows) for name in _LINKS}
         return Part(whole, rows, Columns(ids=IdsAt(columns.ids, rows), kinds=columns.kinds, **taken, **links))
 
@@ -118,13 +122,11 @@ def meeting(one: Rows, other: Rows) -> tuple[Rows, Rows]:
     if not len(other):
         return np.empty(0, np.int32), np.empty(0, np.int32)
     at = other.searchsorted(one)
-    at[at == len(other)] = 0
-    found = np.flatnonzero(other[at] == one)
-    return found.astype(np.int32), at[found].astype(np.int32)
+    found = (other.take(at, mode="clip") == one).nonzero()[0]
+    return found.astype(np.int32), at.take(found).astype(np.int32)
 
 
 def _renumbered(links: Rows, rows: Rows) -> Rows:
     """Links to rows as places among `rows`, -1 for those that are not there."""
     at = rows.searchsorted(links)
-    at[at == len(rows)] = 0
-    return np.where(rows[at] == links, at, -1).astype(np.int32)
+    return np.where(rows.take(at, mode="clip") == links, at, -1).astype(np.int32)

@@ -25,6 +25,7 @@ USE_FAMILY_CAP = 0.35
 MAX_HALF_LIFE_DAYS = 36_500.0
 
 _FAMILY = [FEATURE_NAMES.index(name) for name in USE_FAMILY]
+_NOT_FAMILY = [index for index in range(len(FEATURE_NAMES)) if index not in _FAMILY]
 _PARTLY = {name: FEATURE_NAMES.index(name) for name in PARTLY_FED_BY_USE}
 KNOWN = tuple(index for index, name in enumerate(FEATURE_NAMES) if not BY_NAME[name].needs_task)
 """The features, by index, whose values are known before any task; all that use feeds is among them."""
@@ -76,7 +77,7 @@ class Weights:
     @property
     def fit_total(self) -> float:
         """The most that task fit could reach before it is scaled into [0, 1]."""
-        return float(np.delete(np.minimum(self.values, self.caps), _FAMILY).sum())
+        return float(np.minimum(self.values, self.caps)[_NOT_FAMILY].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ def known_parts(values: Mapping[int, Floats], without_use: Mapping[str, Floats],
     `without_use` has, for each feature of PARTLY_FED_BY_USE, its value if nothing were known of use, shape (n,). What
     use adds to those counts into the family like what is fed by use alone.
     """
-    weighted = [index for index in weights.weighted if index in values]
+    counting = weights.weighted
+    weighted = [index for index in counting if index in values]
     parts = {index: weights.part(index, values[index]) for index in weighted}
     own = {index: weights.part(index, without_use[name]) for name, index in _PARTLY.items() if index in weighted}
     use_adds = {index: parts[index] for index in _FAMILY if index in weighted}
@@ -130,7 +132,7 @@ def known_parts(values: Mapping[int, Floats], without_use: Mapping[str, Floats],
             capped[over] -= added[over] * excess
             parts[index] = capped
     found = {index: part for index, part in parts.items() if part.any()}
-    return Known(found, task_fit, weights.weighted, weights.fit_total)
+    return Known(found, task_fit, counting, weights.fit_total)
 
 
 def add_up(known: Known, of_task: Mapping[int, Floats]) -> tuple[Floats, Floats]:
