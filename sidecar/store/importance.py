@@ -78,7 +78,7 @@ def follow(
     those that were scored beside it as it is now."""
     told: list[int] = []
     if old is None or not says_the_same(old, new):
-        told += [key for key in links.followers(connection, namespace, new.id) if key not in together]
+        told += [key for key in links.followers(connection, namespace, [new.id]) if key not in together]
         if old is not None:
             links.forget(connection, new.key)
     if scored is not None:
@@ -87,6 +87,14 @@ def follow(
     if new.importance_override != (None if old is None else old.importance_override):
         follow_user(connection, new, now)
     return links.put_up(connection, told)
+
+
+def follow_new(connection: sqlite3.Connection, namespace: str, memories: Sequence[Memory], now: Micros) -> list[int]:
+    """The same as `follow` for many new memories that are scored later."""
+    for memory in memories:
+        if memory.importance_override is not None:
+            follow_user(connection, memory, now)
+    return links.put_up(connection, links.followers(connection, namespace, [memory.id for memory in memories]))
 
 
 def told_of_score(
@@ -102,7 +110,7 @@ def told_of_score(
         return []  # it is to others what it was
     told = links.concerned(connection, namespace, memory, scored)
     if was_superseded is not None or scored.is_superseded:
-        told += links.followers(connection, namespace, memory.id)
+        told += links.followers(connection, namespace, [memory.id])
     return told
 
 

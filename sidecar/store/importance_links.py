@@ -17,6 +17,9 @@ from sidecar.domain import FULL_THEME, Memory, Micros, PartName, ScoredContent
 UNIQUENESS, THEME = "content.uniqueness", "theme"
 """Lines of a content part."""
 
+IDS_AT_ONCE = 500
+"""Ids that one statement names: SQLite bounds how many."""
+
 
 def read(connection: sqlite3.Connection, key: int) -> tuple[str, ...]:
     """The ids that a memory's content part follows from."""
@@ -34,12 +37,18 @@ def write(connection: sqlite3.Connection, key: int, about: Sequence[str]) -> Non
     )
 
 
-def followers(connection: sqlite3.Connection, namespace: str, memory_id: str) -> list[int]:
-    """The keys of memories whose content part follows from one that changed, came or went."""
-    rows = connection.execute(
-        "SELECT DISTINCT memory_key FROM importance_links WHERE namespace = ? AND other_id = ?", (namespace, memory_id)
-    ).fetchall()
-    return [key for (key,) in rows]
+def followers(connection: sqlite3.Connection, namespace: str, ids: Sequence[str]) -> list[int]:
+    """The keys of memories whose content part follows from one of those, which changed, came or went."""
+    keys: dict[int, None] = {}
+    for first in range(0, len(ids), IDS_AT_ONCE):
+        some = ids[first : first + IDS_AT_ONCE]
+        among = ", ".join("?" * len(some))
+        rows = connection.execute(
+            f"SELECT memory_key FROM importance_links WHERE namespace = ? AND other_id IN ({among})",
+            (namespace, *some),
+        )
+        keys.update(dict.fromkeys(key for (key,) in rows))
+    return list(keys)
 
 
 def concerned(connection: sqlite3.Connection, namespace: str, memory: Memory, scored: ScoredContent) -> list[int]:
@@ -108,7 +117,7 @@ def put_up_turned(
         keys = found.setdefault(namespace, [])
         for key in own:
             forget(connection, key)
-        keys += put_up(connection, [*followers(connection, namespace, memory_id), *own])
+        keys += put_up(connection, [*followers(connection, namespace, [memory_id]), *own])
     nexts = connection.execute(
         "SELECT MIN(valid_from_time) FROM memories WHERE valid_from_time > ?"
         " UNION ALL SELECT MIN(valid_until_time) FROM memories WHERE valid_until_time > ?",

@@ -24,7 +24,7 @@ from sidecar.domain import (
     UseCounts,
     UsePriors,
 )
-from sidecar.store import importance, memories, meta, packets, pruned, reports, tally
+from sidecar.store import importance, memories, meta, packets, pruned, ratings, reports, tally
 from sidecar.store.jobs import Done
 from sidecar.store.merge import Report
 from sidecar.store.pruned import PrunedSession, PrunedUse
@@ -304,7 +304,7 @@ def _take_rating(
     ).fetchone()
     if known is not None and known[0] >= row.time:
         return False
-    rated[key] = memories.set_rating(connection, key, row.rater, row.rating, row.reason, row.time)
+    rated[key] = ratings.set_rating(connection, key, row.rater, row.rating, row.reason, row.time)
     return True
 
 

@@ -7,13 +7,26 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
-from sidecar.domain import Change, Memory, Micros, Rating, ScoredContent, WriteOutcome
+from sidecar.domain import Change, Memory, Micros, ScoredContent, WriteOutcome
 from sidecar.errors import FieldViolation, InvalidRequestError, MemoryNotFoundError
 from sidecar.store import importance, importance_links, meta
+from sidecar.store.importance_links import IDS_AT_ONCE
 from sidecar.store.jobs import Done
-from sidecar.store.rows import COLUMNS, INSERT_MEMORY, SELECT_MEMORY, UPDATE_MEMORY, UPDATE_TIME, from_row, to_row
+from sidecar.store.rows import (
+    INSERT_KEYED,
+    INSERT_MEMORY,
+    MOST_TOGETHER,
+    SELECT_MEMORY,
+    UPDATE_MEMORY,
+    UPDATE_TIME,
+    Row,
+    from_row,
+    insert_rows,
+    to_row,
+)
 
 OF_A_MEMORY = (
     *("ratings", "session_uses", "agent_uses", "rescored", "pruned_uses", "reembedded"),
@@ -21,8 +34,11 @@ OF_A_MEMORY = (
 )
 """Tables whose rows go with their memory."""
 
-IDS_AT_ONCE = 500
-"""Ids that one statement names: SQLite bounds how many."""
+_LAST_KEY = (
+    "SELECT MAX(COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0),"
+    " COALESCE((SELECT MAX(memory_key) FROM memories), 0))"
+)
+"""What SQLite itself goes by for the next one."""
 
 Patch = tuple[str, Mapping[str, Any]]
 """A memory's id and the fields of `domain.Memory` that are set."""
@@ -87,20 +103,34 @@ def upsert(
     together: set[int] = set()
     before = score_version(connection, namespace)
     there = _there(connection, namespace, [memory_id for memory_id, _ in patches])
-    for memory_id, fields in patches:
-        # One that is there is read when it is its turn: what was written before it may have put it up.
-        old = find(connection, namespace, memory_id) if memory_id in there else None
-        outcome, memory, others = _write(
-            connection, namespace, memory_id, old, fields, now, derived.get(memory_id), before, together
-        )
-        created += outcome is WriteOutcome.CREATED
-        if old is not None and outcome is WriteOutcome.UPDATED:
-            replaced.append(old)
-        if outcome is not WriteOutcome.UNCHANGED:
-            changed[memory.key] = memory
-        there.add(memory_id)
-        anew.update(others)
-        results.append((outcome, memory))
+
+    def is_plain(patch: Patch) -> bool:
+        """True for a memory that is new, and scored later."""
+        known, found = patch[0] in there, derived.get(patch[0])
+        there.add(patch[0])
+        return not known and (found is None or found.importance is None)
+
+    for are_plain, some in groupby(patches, is_plain):
+        if are_plain:
+            memories, others = _insert_all(connection, namespace, list(some), now, derived)
+            created += len(memories)
+            changed.update((memory.key, memory) for memory in memories)
+            anew.update(others)
+            results += [(WriteOutcome.CREATED, memory) for memory in memories]
+            continue
+        for memory_id, fields in some:
+            # One that is there is read when it is its turn: what was written before it may have put it up.
+            old = find(connection, namespace, memory_id)
+            outcome, memory, others = _write(
+                connection, namespace, memory_id, old, fields, now, derived.get(memory_id), before, together
+            )
+            created += outcome is WriteOutcome.CREATED
+            if old is not None and outcome is WriteOutcome.UPDATED:
+                replaced.append(old)
+            if outcome is not WriteOutcome.UNCHANGED:
+                changed[memory.key] = memory
+            anew.update(others)
+            results.append((outcome, memory))
     if not changed:
         return Done((results, score_version(connection, namespace)))
     for key in anew & changed.keys():  # one of this call that another one of it puts up
@@ -168,7 +198,7 @@ def delete(
     anew = {
         key
         for memory in gone
-        for key in importance_links.put_up(connection, importance_links.followers(connection, namespace, memory.id))
+        for key in importance_links.put_up(connection, importance_links.followers(connection, namespace, [memory.id]))
     } - set(keys)
     version = bump(connection, namespace, created=-len(keys), write_time=now)
     change = Change(
@@ -209,51 +239,6 @@ def purge(connection: sqlite3.Connection, namespace: str) -> Done[tuple[int, int
         (_hash(connection, namespace), version),
     )
     return Done((memories, packets), Change(namespace, version, purged=True), erased=True)
-
-
-def rate(
-    connection: sqlite3.Connection,
-    namespace: str,
-    memory_id: str,
-    rater: str,
-    rating: Rating,
-    reason: str,
-    now: Micros,
-) -> Done[tuple[int, int, int]]:
-    """Sets a rater's mark on a memory; the latest stands. Returns raters who say helpful and unhelpful, and the score
-    version. Raises MemoryNotFoundError."""
-    memory = get(connection, namespace, memory_id)
-    helpful, unhelpful = set_rating(connection, memory.key, rater, rating, reason, now)
-    if (helpful, unhelpful) == (memory.helpful, memory.unhelpful):
-        return Done((helpful, unhelpful, score_version(connection, namespace)))
-    version = bump(connection, namespace)
-    change = Change(namespace, version, ratings={memory.key: (helpful, unhelpful)})
-    return Done((helpful, unhelpful, version), change)
-
-
-def set_rating(
-    connection: sqlite3.Connection, key: int, rater: str, rating: Rating, reason: str, time: Micros
-) -> tuple[int, int]:
-    """Writes a rater's mark down. Returns raters who say helpful and unhelpful now."""
-    if rating is Rating.WITHDRAWN:
-        connection.execute("DELETE FROM ratings WHERE memory_key = ? AND rater = ?", (key, rater))
-    else:
-        connection.execute(
-            "INSERT OR REPLACE INTO ratings (memory_key, rater, rating, reason, time) VALUES (?, ?, ?, ?, ?)",
-            (key, rater, rating.value, reason, time),
-        )
-    helpful, unhelpful = connection.execute(
-        "SELECT COUNT(CASE rating WHEN 'helpful' THEN 1 END), COUNT(CASE rating WHEN 'unhelpful' THEN 1 END)"
-        " FROM ratings WHERE memory_key = ?",
-        (key,),
-    ).fetchone()
-    row = connection.execute(
-        f"UPDATE memories SET helpful = ?, unhelpful = ? WHERE memory_key = ? RETURNING {COLUMNS}",
-        (helpful, unhelpful, key),
-    ).fetchone()
-    if row is not None and (memory := from_row(row)).importance_override is None:
-        importance.follow_user(connection, memory, time)
-    return helpful, unhelpful
 
 
 def find(connection: sqlite3.Connection, namespace: str, memory_id: str) -> Memory | None:
@@ -354,6 +339,27 @@ def _insert(
     key = connection.execute(INSERT_MEMORY, (*row, namespace)).lastrowid
     # As it will be read, so that who hears of it now and who reads it later know the same memory.
     return from_row((*row, key))
+
+
+def _insert_all(
+    connection: sqlite3.Connection,
+    namespace: str,
+    patches: Sequence[Patch],
+    now: Micros,
+    derived: Mapping[str, Derived],
+) -> tuple[list[Memory], list[int]]:
+    """Writes new memories without scores, many in one statement: between two statements another thread may take its
+    turn. Returns them with the keys of memories that are to be scored anew."""
+    (last,) = connection.execute(_LAST_KEY).fetchone()
+    rows: list[Row] = []
+    for key, (memory_id, fields) in enumerate(patches, last + 1):
+        given = derived[memory_id].added_to(fields, None) if memory_id in derived else fields
+        memory = Memory(id=memory_id, **{"create_time": now, "update_time": now, **given})
+        rows.append((*to_row(memory), key))
+    for first in range(0, len(rows), MOST_TOGETHER):
+        insert_rows(connection, INSERT_KEYED, [(*row, namespace) for row in rows[first : first + MOST_TOGETHER]])
+    memories = list(map(from_row, rows))
+    return memories, importance.follow_new(connection, namespace, memories, now)
 
 
 def _overwrite(

@@ -17,6 +17,7 @@ from sidecar.store import (
     indexes,
     ingested,
     memories,
+    ratings,
     snapshots,
 )
 from sidecar.store.index_calls import IndexCalls
@@ -123,7 +124,7 @@ class MemoryCalls(IndexCalls):
         Raises MemoryNotFoundError.
         """
         work = once_only(
-            namespace, once, now, lambda db: memories.rate(db, namespace, memory_id, rater, rating, reason, now)
+            namespace, once, now, lambda db: ratings.rate(db, namespace, memory_id, rater, rating, reason, now)
         )
         return self._writer.submit(work, durable=True)
 

@@ -52,6 +52,8 @@ SELECT_TEXT = SELECT_MEMORY.replace(" embedding,", " NULL,")
 INSERT_MEMORY = (
     f"INSERT INTO memories ({', '.join(_COLUMNS)}, namespace) VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})"
 )
+INSERT_KEYED = f"INSERT INTO memories ({COLUMNS}, namespace)"
+"""The same with its key, for `insert_rows`."""
 UPDATE_MEMORY = f"UPDATE memories SET {', '.join(f'{column} = ?' for column in _COLUMNS)} WHERE memory_key = ?"
 
 

@@ -84,7 +84,7 @@ class ScoreCalls(CountCalls):
     def followers(self, namespace: str, memory_id: str) -> list[int]:
         """The keys of memories whose content part follows from a memory, and which are scored anew when it changes."""
         with self._readers.snapshot() as db:
-            return importance_links.followers(db, namespace, memory_id)
+            return importance_links.followers(db, namespace, [memory_id])
 
     def told_of_scores(self, namespace: str, scored: Sequence[ScoredContent], written: int) -> list[int]:
         """The keys of memories that would be scored anew once these were put; the memory of the key `written` was never

@@ -233,3 +233,25 @@ def test_meta_and_salt_outlive_the_process(store: Store) -> None:
         assert (again.meta("embedder"), again.meta("dimension")) == (b"wordllama", b"256")
         assert again.salt == salt
         assert len(salt) == 32
+
+
+def test_many_new_memories_in_one_write(store: Store) -> None:
+    """Beside one that is there and one that comes twice: outcomes in the order of the call, each memory told as it is
+    read later, and no key given twice, not even that of a memory that is gone."""
+    store.upsert("n", [("m5", {"content": "there before", "tokens": 1})], NOW)
+    patches = [(f"m{i}", {"content": f"text {i}", "tokens": 1}) for i in range(150)]
+    done = store.upsert("n", [*patches, ("m3", {"content": "text 3 again"})], NOW)
+    assert not isinstance(done, Replayed)
+    results, _ = done
+    updated = [i for i, (outcome, _) in enumerate(results) if outcome is WriteOutcome.UPDATED]
+    assert (len(results), updated) == (151, [5, 150])
+    assert all(outcome is WriteOutcome.CREATED for i, (outcome, _) in enumerate(results) if i not in updated)
+    told = {memory.id: memory for _, memory in results}
+    assert store.get_many("n", list(told)) == told
+    assert told["m3"].content == "text 3 again"
+    assert store.namespace("n").memory_count == 150
+    last = max(told.values(), key=lambda memory: memory.key)
+    assert len({memory.key for memory in told.values()}) == 150
+    store.delete("n", [last.id], NOW)
+    store.upsert("n", [("next", {"content": "comes after", "tokens": 1})], NOW)
+    assert store.get("n", "next").key > last.key
