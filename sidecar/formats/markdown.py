@@ -15,20 +15,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sidecar.formats.items import MemoryItem, made_id
+from sidecar.formats.outline import CODE_SPAN, Outline, Part, outline
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
-_BULLET = re.compile(r"( *)(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
-_FENCE = re.compile(r" *(`{3,}(?!.*`)|~{3,})")
-_QUOTE = re.compile(r"^ {0,3}> ?")
-_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
-_CODE_OR_COMMENT = re.compile(f"{_CODE.pattern}|<!--")
+_TITLE = re.compile(r"#{1,6}(?:[ \t]+(.*?))?(?:[ \t]+#+)?")
+_MARKER = re.compile(r"([ \t]*(?:[-*+]|\d{1,9}[.)]))([ \t]*)")
+_QUOTE = re.compile(r" {0,3}> ?")
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@([^\s@`]+)")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
-_TOP_LEVEL_INDENT = 1
-"""A bullet that is indented by more lies within the one before."""
+_KEY = re.compile(r"""(["']?)\w[^:"']*\1:(?:[ \t]+(\S.*)|[ \t]*)""")
+_NESTED_INDENT = 2
+"""What is indented by so much more than a list belongs to its last bullet, also where CommonMark wants more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +58,12 @@ class Note:
 def parse(text: str) -> Note:
     """Reads a file."""
     lines = _LINE_END.split(text.removeprefix("\ufeff"))
-    reader = _Reader(_comments_may_open(lines))
-    for number, line in enumerate(lines[(start := _front_matter(lines)) :], start + 1):
-        reader.take(number, line)
+    start = _front_matter(lines)
+    reader = _Reader(outline(lines[start:]), start + 1)
+    for part in reader.outline.parts:
+        reader.take(part)
     reader.flush()
-    return Note(tuple(_without_title(reader.blocks, reader.all_headings)), tuple(reader.imports))
+    return Note(tuple(_without_title(reader.blocks, reader.all_headings)), tuple(reader.imports()))
 
 
 def memories(note: Note, name: str) -> Iterator[MemoryItem]:
@@ -102,140 +100,105 @@ def day_of(name: str) -> datetime.date | None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads line by line; `_lines` is the block that is open."""
+    """Takes part by part; `_lines` is the text of the block that is open. Parts with no empty line between are one."""
 
-    comments_may_open: Sequence[tuple[bool, bool]]
+    outline: Outline
+    first_line: int
     blocks: list[Block] = field(default_factory=list)
-    imports: list[Import] = field(default_factory=list)
     all_headings: list[tuple[int, str]] = field(default_factory=list)
     _headings: list[tuple[int, str]] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
+    _has_something: bool = False
     _start: int = 0
-    _in_list: bool = False
-    _after_blank: bool = False
+    _list_indent: int | None = None
     _lead: str = ""
-    _fence: str = ""
-    _in_comment: bool = False
 
-    def take(self, number: int, line: str) -> None:
-        line = line.expandtabs(4)
-        if self._fence:
-            self._lines.append(line)
-            if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
-                self._fence = ""
-            return
-        line = self._uncommented(number, line)
-        if fence := _FENCE.match(line):
-            if self._after_blank and not (self._in_list and line.startswith("  ")):
-                self.flush()
-            self._fence = fence[1]
-            self._add(number, line)
-            return
-        if not line.strip():
-            if not self._in_list and not self._may_lead():
-                self.flush()
-            self._after_blank = bool(self._lines)
-            return
-        self._find_imports(number, line)
-        heading = _HEADING.fullmatch(line)
-        bullet = _BULLET.fullmatch(line)
-        is_paragraph = bool(self._lines) and not self._in_list
-        if heading:
-            self._begin_section(len(heading[1]), heading[2] or "")
-        elif is_paragraph and not self._after_blank and len(self._lines) == 1 and (under := _UNDERLINE.fullmatch(line)):
-            title = self._lines.pop().strip()
-            self._begin_section(1 if under[1][0] == "=" else 2, title)
-        elif _RULE.fullmatch(line):
+    def take(self, part: Part) -> None:
+        lines = self.outline.lines
+        if part.kind == "rule":
             self.flush()
             self._lead = ""
-        elif bullet and (len(bullet[1]) <= _TOP_LEVEL_INDENT or not self._in_list):
-            self.flush(before_list=True)
-            self._in_list = True
-            self._add(number, bullet[2])
-        elif self._after_blank and not (self._in_list and line.startswith("  ")):
-            self.flush()
-            self._lead = ""
-            self._add(number, _QUOTE.sub("", line))
+        elif part.kind == "heading":
+            title = _TITLE.fullmatch(lines[part.begin].strip())
+            self._begin_section(part.level, (title[1] or "") if title else lines[part.begin].strip())
+        elif self._list_indent is not None and self._indent(part) >= self._list_indent + _NESTED_INDENT:
+            self._add(part.begin, part.end, self._indent(part))
+        elif part.kind == "list":
+            self._lead_list()
+            for begin, end in part.items:
+                self.flush()
+                self._list_indent = self._indent(part)
+                self._add(begin, end, in_item=True)
+        elif self._lines and not self._is_empty(part.begin - 1):
+            self._add(part.begin, part.end, is_quote=part.kind == "quote" and self._list_indent is None)
         else:
-            self._add(number, line.removeprefix("  ") if self._in_list else _QUOTE.sub("", line))
-
-    def flush(self, *, before_list: bool = False) -> None:
-        """Closes the block. A paragraph that ends in a colon leads the list that follows, and is no memory itself."""
-        text = "\n".join(line.rstrip() for line in self._lines).strip()
-        is_lead = before_list and self._may_lead()
-        if text and not is_lead and _says_something(text):
-            above = tuple(title for _, title in self._headings if title)
-            headings = (*above, self._lead) if self._lead and self._in_list else above
-            days = [day for title in reversed(above) if (day := _date_at_start(title))]
-            self.blocks.append(Block(self._start, text, headings, days[0] if days else None))
-        if is_lead:
-            self._lead = text.removesuffix(":").strip()
-        elif not self._in_list:
+            self.flush()
             self._lead = ""
-        self._lines, self._in_list, self._after_blank = [], False, False
+            self._add(part.begin, part.end, 4 if part.kind == "code" else 0, is_quote=part.kind == "quote")
 
-    def _may_lead(self) -> bool:
-        """True for a paragraph of one line that ends in a colon: a list may follow, also after a blank line."""
-        return len(self._lines) == 1 and not self._in_list and self._lines[0].rstrip().endswith(":")
+    def flush(self) -> None:
+        """Closes the block."""
+        text = "\n".join(self._lines).strip("\n")
+        if text and self._has_something:
+            above = tuple(title for _, title in self._headings if title)
+            headings = (*above, self._lead) if self._lead else above
+            days = [day for title in reversed(above) if (day := _date_at_start(title))]
+            self.blocks.append(Block(self._start + self.first_line, text, headings, days[0] if days else None))
+        self._lines, self._has_something, self._list_indent = [], False, None
 
-    def _add(self, number: int, line: str) -> None:
+    def imports(self) -> Iterator[Import]:
+        """Those of the whole file."""
+        for number, line in self.outline.lines.items():
+            if number not in self.outline.code:
+                for match in _IMPORT.finditer(CODE_SPAN.sub("", line)):
+                    if path := _path(match):
+                        yield Import(number + self.first_line, path, _is_sure(path))
+
+    def _lead_list(self) -> None:
+        """A paragraph of one line that ends in a colon leads the list that follows, and is no memory itself."""
+        if self._list_indent is None and len(self._lines) == 1 and self._lines[0].endswith(":"):
+            self._lead = self._lines.pop().removesuffix(":").rstrip()
+
+    def _add(self, begin: int, end: int, indent: int = 0, *, in_item: bool = False, is_quote: bool = False) -> None:
+        """Adds lines to the block without their indent and, of a quotation, its signs. Code keeps its tabs, and its
+        empty lines."""
         if not self._lines:
-            self._start = number
-        elif self._after_blank:
+            self._start = begin
+        elif self._lines[-1] and self._is_empty(begin - 1):
             self._lines.append("")
-        self._after_blank = False
-        self._lines.append(line)
+        for number in range(begin, end):
+            line = self.outline.lines.get(number)
+            if line is None:
+                continue
+            is_code = number in self.outline.code
+            if not is_code:
+                line = line.expandtabs(4)
+            if in_item and number == begin:
+                indent, line = _bullet(line)
+            elif is_quote:
+                line = _QUOTE.sub("", line, count=1)
+            line = _dedented(line, indent).rstrip()
+            if not self._lines and not is_code:
+                line = line.lstrip()
+            if line or is_code or (self._lines and self._lines[-1]):
+                self._lines.append(line)
+            self._has_something |= _says_something(line, is_code)
 
     def _begin_section(self, level: int, title: str) -> None:
         self.flush()
         self._lead = ""
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
-        heading = (level, _IMPORT.sub("", title).strip())
+        heading = (level, title)
         self._headings.append(heading)
         self.all_headings.append(heading)
 
-    def _uncommented(self, number: int, line: str) -> str:
-        """The line without comments. What stands in code is none, nor is one that never ends."""
-        if self._in_comment:
-            _, end, line = line.partition("-->")
-            if not end:
-                return ""
-            self._in_comment = False
-        kept, at = "", 0
-        while found := _CODE_OR_COMMENT.search(line, at):
-            kept, begin, at = kept + line[at : found.start()], found[0], found.end()
-            if begin != "<!--":
-                kept += begin
-            elif (closed := line.find("-->", at)) >= 0:
-                at = closed + 3
-            elif self.comments_may_open[number - 1][not kept.strip()]:
-                self._in_comment = True
-                return kept
-            else:
-                kept += begin
-        return kept + line[at:]
+    def _is_empty(self, number: int) -> bool:
+        return not self.outline.lines.get(number, "-").strip()
 
-    def _find_imports(self, number: int, line: str) -> None:
-        for match in _IMPORT.finditer(_CODE.sub("", line)):
-            path = match[1].rstrip(".,;:!?)]}>\"'*_")
-            if path:
-                last = path.rsplit("/", 1)[-1]
-                is_sure = "." in last.lstrip(".") or path.startswith(("./", "../", "~/", "/"))
-                self.imports.append(Import(number, path, is_sure))
-
-
-def _comments_may_open(lines: Sequence[str]) -> list[tuple[bool, bool]]:
-    """For each line, whether a comment that opens in the midst of it ends in a later line of its paragraph, and one
-    that opens at its beginning in any later line."""
-    found = []
-    in_paragraph = anywhere = False
-    for line in reversed(lines):
-        found.append((in_paragraph, anywhere))
-        ends = "-->" in line
-        anywhere |= ends
-        in_paragraph = ends or (in_paragraph and bool(line.strip()))
-    return found[::-1]
+    def _indent(self, part: Part) -> int:
+        line = self.outline.lines[part.begin].expandtabs(4)
+        return len(line) - len(line.lstrip())
 
 
 def _without_title(blocks: Sequence[Block], headings: Sequence[tuple[int, str]]) -> Iterator[Block]:
@@ -248,12 +211,20 @@ def _without_title(blocks: Sequence[Block], headings: Sequence[tuple[int, str]])
 
 
 def _front_matter(lines: Sequence[str]) -> int:
-    """How many lines at the beginning are metadata between two lines of dashes."""
+    """How many lines at the beginning are metadata between two lines of dashes: keys of a YAML mapping, each with a
+    value, or with what is indented or listed below it."""
     if lines[0].rstrip() != "---":
         return 0
+    may_list = None
     for number, line in enumerate(lines[1:], 2):
-        if line.rstrip() in ("---", "..."):
+        if line.rstrip() in ("---", "...") and number > 2:
             return number
+        if key := _KEY.fullmatch(line):
+            may_list = not key[2]
+        elif may_list is None or not (
+            not line.strip() or line.startswith((" ", "\t", "#")) or (may_list and line.startswith("- "))
+        ):
+            return 0
     return 0
 
 
@@ -265,7 +236,35 @@ def _date_at_start(text: str) -> datetime.date | None:
         return None
 
 
-def _says_something(text: str) -> bool:
+def _path(found: re.Match[str]) -> str:
+    return found[1].rstrip(".,;:!?)]}>\"'*_")
+
+
+def _is_sure(path: str) -> bool:
+    return "." in path.rsplit("/", 1)[-1].lstrip(".") or path.startswith(("./", "../", "~/", "/"))
+
+
+def _says_something(line: str, is_code: bool) -> bool:
     """False for what holds only signs, or only references to files that are imported."""
-    rest = _IMPORT.sub("", text)
+    rest = line if is_code else _IMPORT.sub(lambda found: "" if _is_sure(_path(found)) else found[0], line)
     return any(unicodedata.category(character)[0] in "LNS" for character in rest)
+
+
+def _bullet(line: str) -> tuple[int, str]:
+    """The column at which a bullet's text stands, to which what is nested in it is indented; and the line with spaces
+    alone before its text."""
+    marker = _MARKER.match(line)
+    if not marker:
+        return 0, line
+    width, spaces = len(marker[1].expandtabs(4)), len(marker[0].expandtabs(4))
+    rest = line[marker.end() :]
+    return (spaces if rest and width < spaces <= width + 4 else width + 1), " " * spaces + rest
+
+
+def _dedented(line: str, columns: int) -> str:
+    """Without so much space at its beginning, if there is so much. A tab goes to the next column that 4 divides."""
+    at = width = 0
+    while width < columns and line[at : at + 1] in (" ", "\t"):
+        width += 1 if line[at] == " " else 4 - width % 4
+        at += 1
+    return " " * (width - columns) + line[at:]

@@ -50,6 +50,12 @@ def contents(text: str, name: str = "MEMORY.md") -> list[str]:
         ("## Empty\n\n-\n- \n***", []),
         ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |\n|---|---|\n| 1 | 2 |"]),
         ("- [ ] open\n- [x] done", ["[ ] open", "[x] done"]),
+        ("[a]: https://b.c\n\n<div>\n\n- one\n\n</div>", ["[a]: https://b.c", "<div>", "one", "</div>"]),
+        ("  - one\n  - two\n    - nested", ["one", "two\n- nested"]),
+        ("1. one\n  - nested\n2. two\n\n  and on", ["one\n- nested", "two\n\nand on"]),
+        ("a\nb\n---\nc", ["a\nb", "c"]),
+        ("We ship on the\n24. Nobody works on that day.", ["We ship on the\n24. Nobody works on that day."]),
+        ("All of\n1. one\n2. two", ["All of", "one", "two"]),
         ("", []),
     ],
 )
@@ -57,6 +63,104 @@ def test_bullets_and_paragraphs_are_memories(text: str, expected: list[str]) -> 
     """With what is nested in them, and their headings before them."""
     found = [content.replace("\n  ", "\n") for content in contents(text)]
     assert found == [each.replace("\n  ", "\n") for each in expected]
+
+
+@pytest.mark.parametrize("indent", ["- ", "* ", "1. ", "1.  ", "-\t", "  - "])
+@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
+def test_a_bullet_may_begin_with_code(indent: str, fence: str) -> None:
+    """Which ends where its fence does."""
+    inner = indent if indent.isspace() else " " * len(indent.expandtabs(4))
+    text = f"{indent}{fence}sh\n{inner}make deploy\n{inner}{fence}\n{indent}second bullet\n\n## Head\n\n- third\n"
+    assert contents(text) == [f"{fence}sh\nmake deploy\n{fence}", "second bullet", "Head: third"]
+
+
+@pytest.mark.parametrize("before", ["", "> ", "  ", "\t"])
+def test_code_keeps_its_tabs(before: str) -> None:
+    """A Makefile works as before, in a bullet and in a quotation too."""
+    code = ["```make", "all: a", "\tcc -o b\ta", "", "\t\t@echo done", "```"]
+    first = {"  ": "- ", "\t": "-\t"}.get(before, before)
+    text = "\n".join([first + code[0], *(before + line if line else before.strip() for line in code[1:])])
+    assert contents(text) == ["\n".join(code)]
+
+
+def test_code_keeps_how_it_is_indented() -> None:
+    """Also where four spaces make it code."""
+    assert contents("    if a:\n        b\n\n    c\n") == ["if a:\n    b\n\nc"]
+    assert contents("- one:\n\n      if a:\n      \tb\n") == ["one:\n\n    if a:\n    \tb"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    <!-- a -->\n    b", ["<!-- a -->\nb"]),
+        ("- one\n\n      <!-- a -->\n- two", ["one\n\n    <!-- a -->", "two"]),
+        ("> ```\n> <!-- x -->\n> ```", ["```\n<!-- x -->\n```"]),
+        ("- ~~~\n  <!-- x\n  ~~~\n- y -->", ["~~~\n<!-- x\n~~~", "y -->"]),
+        ("a `<!-- b\n-->` c", ["a `<!-- b\n-->` c"]),
+    ],
+)
+def test_what_looks_like_a_comment_in_code_is_kept(text: str, expected: list[str]) -> None:
+    """Whatever the code stands in."""
+    assert contents(text) == expected
+
+
+MERMAID = "```mermaid\ngraph\nC --> D\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"<!-- never ends\n\n- still here\n\n{MERMAID}\n\n- after",
+            ["<!-- never ends", "still here", MERMAID, "after"],
+        ),
+        (f"<!-- never ends\n- still here\n{MERMAID}\n- after", ["<!-- never ends", f"still here\n{MERMAID}", "after"]),
+        ("<!-- never ends\n- one\n- ```\n  -->\n  ```", ["<!-- never ends", "one", "```\n-->\n```"]),
+        (f"<!--\n{MERMAID}\n-->\n- after", ["after"]),
+        ("<!-- a\n```\n-->\n- after", ["after"]),
+        ("<!-- a --> <!-- b\n\nc --> one\n- two", ["one", "two"]),
+        ("Steps:\n<!-- a -->\n- one", ["Steps: one"]),
+        ("> <!-- a\n> b --> one\n> two", ["one\ntwo"]),
+        ("- one <!-- a\n- two -->", ["one <!-- a", "two -->"]),
+        ("## A <!-- b -->\n- one <!-- c\n  d\n  e --> f\n  g", ["A: one\nf\ng"]),
+        ("<!-- a\n" * 20_000 + "- one", ["<!-- a\n" * 19_999 + "<!-- a", "one"]),
+    ],
+)
+def test_a_comment_ends_outside_of_code_or_hides_nothing(text: str, expected: list[str]) -> None:
+    """One that holds code is hidden as a whole."""
+    assert contents(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\nname: x\nused-by:\n- a\n- b\n# note\ndate created: 2026\nabout: >\n  c\n\n  d\n...\n- one", ["one"]),
+        ("---\n\nRemember the milk.\n\n---\n\n- one", ["Remember the milk.", "one"]),
+        ("---\n- one\n- two\n---\n- three", ["one", "two", "three"]),
+        ("---\n- one: two\n---\n- three", ["one: two", "three"]),
+        ("---\nOwner: maria\nand all of us\n---\n- one", ["Owner: maria\nand all of us", "one"]),
+        ("---\nOwner: maria\n\n- one\n\n---\n- two", ["Owner: maria", "one", "two"]),
+        ("---\n## Style: Go\n- one\n---\n- two", ["Style: Go: one", "Style: Go: two"]),
+        ("---\nname: x\n\nnever closed", ["name: x", "never closed"]),
+    ],
+)
+def test_front_matter_is_a_mapping_and_all_else_is_text(text: str, expected: list[str]) -> None:
+    """Between two rules there may be memories."""
+    assert contents(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Ask @maria first\n- she owns billing", ["Ask @maria first: she owns billing"]),
+        ("## On-call: @bob\nweekdays", ["On-call: @bob: weekdays"]),
+        ("## @org/pkg\n- @maria\n- @docs/style.md", ["@org/pkg: @maria"]),
+        ("    @docs/style.md", ["@docs/style.md"]),
+    ],
+)
+def test_mentions_are_kept(text: str, expected: list[str]) -> None:
+    """No file is imported by them."""
+    assert contents(text) == expected
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -130,6 +234,57 @@ def test_imports_are_found_where_they_are_meant() -> None:
 def test_a_line_that_only_imports_is_no_memory() -> None:
     """What it names is."""
     assert contents("@a.md\n\n- @b.md\n- see @c.md\n") == ["see @c.md"]
+
+
+SIGNS = [
+    "- ",
+    "* ",
+    "1. ",
+    "7) ",
+    "> ",
+    "  ",
+    "    ",
+    "\t",
+    "\t\t",
+    "```",
+    "~~~ ",
+    "# ",
+    "### ",
+    "@",
+    "`",
+    "|",
+    "[a]: ",
+]
+ALONE = ["", "", "---", "***", "===", "```", "~~~", "<!--", "-->", "- <!--", "> ```", "- ```", "    -->", "-"]
+
+
+@st.composite
+def notes(draw: st.DrawFn) -> list[str]:
+    """Lines of all kinds; all but signs alone have a word of their own, and some begin, hold or end a comment."""
+    lines = []
+    for number in range(draw(st.integers(1, 12))):
+        if draw(st.booleans()):
+            signs = "".join(draw(st.lists(st.sampled_from(SIGNS), max_size=3)))
+            after = draw(st.sampled_from(["", "", "", ":", " -->", " <!--", " <!-- c -->", ": x", " `", "\tx"]))
+            lines.append(f"{signs}w{number}w{after}")
+        else:
+            lines.append(draw(st.sampled_from(ALONE)))
+    return lines
+
+
+@given(notes())
+def test_no_word_is_lost(lines: list[str]) -> None:
+    """Each is in a memory, but for comments, and for headings and lines that lead a list where nothing is below."""
+    text = "\n".join(lines)
+    found = "\n".join(contents(text))
+    for number, line in enumerate(lines):
+        word = f"w{number}w"
+        if word not in line or word in found:
+            continue
+        before, after = text.split(word)
+        is_heading = "#" in line or lines[number + 1 : number + 2] in (["---"], ["==="])
+        is_lead = line.endswith(":")
+        assert is_heading or is_lead or ("<!--" in before and "-->" in after)
 
 
 @given(st.text(st.sampled_from("#-*> `~@.:=<!\n\r\t12ab|é中"), max_size=200))
