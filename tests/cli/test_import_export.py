@@ -251,6 +251,18 @@ def test_markdown_becomes_memories_that_can_be_understood_alone(run: Run) -> Non
     assert {each["create_time"] for each in found} == {"2026-04-01T00:00:00Z"}
 
 
+def test_a_second_import_of_a_markdown_file_changes_nothing(run: Run) -> None:
+    """Code goes into the store as it stands, with its tabs, and is the same when it comes again."""
+    Path("notes.md").write_text(
+        "---\n\n- ```make\n  all:\n  \tcc\n  ```\n- ask @maria <!-- soon -->\n\n---\n\n> a\n> b\n"
+    )
+    assert document(run("import", "notes.md", "--json"))["created"] == 3
+    found = {each["content"] for each in document(run("list", "--json"))["memories"]}
+    assert found == {"```make\nall:\n\tcc\n```", "ask @maria", "a\nb"}
+    again = document(run("import", "notes.md", "--json"))
+    assert (again["created"], again["updated"], again["unchanged"]) == (0, 0, 3)
+
+
 def test_imported_files_follow_and_cycles_and_gaps_are_told(run: Run) -> None:
     """@paths go from the file that names them; a circle is taken once; what is missing is an error with its line."""
     Path("docs").mkdir()
