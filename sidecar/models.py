@@ -123,11 +123,13 @@ class Models:
         Returns it as it is now, and what was checked, in words.
 
         Raises ModelRefusedError, ModelGatedError or InvalidRequestError, after which what served before still serves.
+        A model that is refused is a problem until another takes a role, unless it was only to be validated.
         """
         try:
             artifact = verify(read())
         except ModelRefusedError as error:
-            self._refused(error)
+            if not wanted.validate_only:
+                self._refused(error)
             raise
         return self._place(artifact, wanted, is_new=True)
 
@@ -139,7 +141,8 @@ class Models:
         except ModelRefusedError as error:
             if wanted.role is Role.RETIRED:
                 return self._stop(version, wanted), ()
-            self._refused(error)
+            if not wanted.validate_only:
+                self._refused(error)
             raise
         if artifact is None:
             raise _unknown(version)

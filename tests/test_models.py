@@ -26,6 +26,7 @@ from sidecar.lifecycle import Sidecar
 from sidecar.weights import WeightsHolder
 from sidecar.weights.artifact import read_artifact
 from sidecar.weights.holder import chance
+from tests.observe.asking import ask, samples
 from tests.serving import Running, running, wait_until_scored
 from tests.weights.making import CURVES, LINEAR, make_artifact, numbered
 from tests.weights.test_artifact import DAMAGES
@@ -184,6 +185,31 @@ def test_validate_only_changes_nothing(running_server: Running, tmp_path: Path) 
     assert list(next(iter(client.models())).models) == []
     after = client.rank("n", TASK)
     assert (after.model_version, after.score_version) == ("default", before)
+
+
+def test_a_validation_that_refuses_raises_no_alarm(tmp_path: Path) -> None:
+    """The caller hears of it; neither status nor metrics do, and what was a problem before still is."""
+    damage, words = DAMAGES["weights cut"]
+    make_artifact(tmp_path / "model")
+    damage(tmp_path / "model")
+    sound = make_artifact(tmp_path / "sound").archive
+    with running(tmp_path, embedder="none", http="0") as server:
+        client = server.client
+
+        def standing() -> tuple[list[str], dict[str, float]]:
+            values = samples(ask(server.sidecar.http, "/metrics").text)
+            return list(client.status().problems), {name: values[name] for name in values if "_ranker_model_" in name}
+
+        at_first = standing()
+        with pytest.raises(RankerRpcError, match=words):
+            client.load_model(str(tmp_path / "model"), validate_only=True)
+        assert standing() == at_first
+        with pytest.raises(RankerRpcError, match=words):
+            client.load_model(str(tmp_path / "model"))
+        refused = standing()
+        assert refused != at_first
+        client.load_model(archive=sound, validate_only=True)
+        assert standing() == refused
 
 
 @pytest.mark.parametrize(

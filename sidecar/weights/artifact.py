@@ -10,8 +10,9 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ TRAIN_GATES = ("passed", "refused", "skipped")
 PROMOTE_GATES = ("automatic", "person", "refused", "skipped")
 
 _VERSION = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_OF_NUMBERS = ("features", "caps", "half_life_days", "standard_errors")
 _LINEAR_KEYS = {"features", "caps", "use_family_cap", "half_life_days", "standard_errors", "namespaces"}
 _CURVES_KEYS = {"curves", "caps", "use_family_cap", "half_life_days", "standard_errors"}
 
@@ -141,11 +143,7 @@ def verify(files: Mapping[str, bytes]) -> Artifact:
     faults = list(_manifest_faults(manifest))
     if not faults:
         faults = _file_faults(manifest, files) or _gate_faults(manifest, files)
-        if manifest["feature_schema_hash"] != SCHEMA_HASH or manifest["feature_names"] != list(FEATURE_NAMES):
-            faults.append(
-                f"it was made for the feature schema {manifest['feature_schema_hash']}, and this version has"
-                f" {SCHEMA_HASH}: train again with this version"
-            )
+        faults += _schema_faults(manifest)
     if faults:
         raise ModelRefusedError(faults)
     form, version = manifest["form"], manifest["version"]
@@ -177,17 +175,31 @@ def is_as_written(files: Mapping[str, bytes], version: str) -> bool:
 
 
 _TEXTS = {"create_time", "base_version", "feature_schema_hash", "version", "form"}
-_TABLES = {"window", "counts", "library_versions", "gates", "files"}
+_TABLES = {"window": str, "counts": int, "library_versions": str, "gates": str, "files": str}
+_WORDS = {str: "a text", int: "a whole number"}
 _PROVENANCE = ("create_time", "base_version", "preview", "window", "counts", "seed", "library_versions", "gates")
 
 
 def _json(name: str, content: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ModelRefusedError([f"{name} is not JSON ({error})"]) from error
+    value = _parsed(name, content)
     if not isinstance(value, dict):
         raise ModelRefusedError([f"{name} is not a JSON object"])
+    return value
+
+
+def _parsed(name: str, content: bytes) -> Any:
+    try:
+        text = content.decode()
+        value = json.loads(text)
+        if "\\u" in text:  # an escape is how half a character, which no message and no store can hold, gets past UTF-8
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        before = error.object[max(0, error.start - 40) : error.start]
+        raise ModelRefusedError(
+            [f"{name} holds {error.object[error.start]!r} after {before!r}: half a character, which is no text"]
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ModelRefusedError([f"{name} is not JSON ({error})"]) from error
     return value
 
 
@@ -195,7 +207,13 @@ def _manifest_faults(manifest: Mapping[str, Any]) -> list[str]:
     if manifest.get("format") != FORMAT:
         return [f"{MANIFEST}: format is {manifest.get('format')!r}; this version reads format {FORMAT}"]
     faults = [f"{name} is missing or not a text" for name in _TEXTS if not isinstance(manifest.get(name), str)]
-    faults += [f"{name} is missing or not an object" for name in _TABLES if not isinstance(manifest.get(name), dict)]
+    for name, kind in _TABLES.items():
+        if not isinstance(table := manifest.get(name), dict):
+            faults.append(f"{name} is missing or not an object")
+            continue
+        faults += [
+            f"{name}.{key} is {each!r}; must be {_WORDS[kind]}" for key, each in table.items() if type(each) is not kind
+        ]
     if not isinstance(manifest.get("preview"), bool):
         faults.append("preview is missing or neither true nor false")
     if type(manifest.get("seed")) is not int:
@@ -234,9 +252,9 @@ def _file_faults(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> lis
 def _gate_faults(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> list[str]:
     """Where the manifest, for which no sum vouches, says passed of what gates.json says that it refused."""
     try:
-        rows = json.loads(files.get(GATES, b"[]"))
+        rows = _parsed(GATES, files.get(GATES, b"[]"))
         refused = sorted({(row["stage"], row["gate"]) for row in rows if row["passed"] is False})
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return [f"{GATES} is no list of gates"]
     return [
         f"{MANIFEST} says gates.{stage} is {verdict}, and {GATES} that {gate} refused"
@@ -246,21 +264,67 @@ def _gate_faults(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> lis
     ]
 
 
+def _schema_faults(manifest: Mapping[str, Any]) -> list[str]:
+    of_model, names = manifest["feature_schema_hash"], manifest.get("feature_names")
+    if of_model != SCHEMA_HASH:
+        return [
+            f"it was made for the feature schema {of_model}, and this version has {SCHEMA_HASH}: train again with this"
+            " version"
+        ]
+    if names != list(FEATURE_NAMES):
+        return [f"{MANIFEST}: feature_names are not those of its feature schema {SCHEMA_HASH}, in their order"]
+    return []
+
+
 def _weights(version: str, form: str, table: Mapping[str, Any]) -> tuple[Weights, dict[str, Weights]]:
     name = TABLES[form]
     unknown = sorted(table.keys() - (_LINEAR_KEYS if form == "linear" else _CURVES_KEYS))
     if unknown:
         raise ModelRefusedError([f"{name}: {', '.join(unknown)} is not known"])
+    if faults := list(_shape_faults(form, table)):
+        raise ModelRefusedError([f"{name}: {fault}" for fault in faults])
     shared = {key: table.get(key) for key in ("caps", "use_family_cap", "half_life_days")}
     try:
         if form == "curves":
             return make_curve_weights(version, table["curves"], **shared, path=name), {}
         common = make_weights(version, table["features"], **shared, path=name)
-        own = {}
-        for namespace, given in table.get("namespaces", {}).items():
-            own[namespace] = make_weights(version, given["features"], **shared, path=f"{name} namespaces.{namespace}")
+        own = {
+            namespace: make_weights(version, given["features"], **shared, path=f"{name} namespaces.{namespace}")
+            for namespace, given in table.get("namespaces", {}).items()
+        }
     except InvalidRequestError as error:
         raise ModelRefusedError([f"{each.field} {each.description}" for each in error.violations]) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelRefusedError([f"{name} is not built as weights are ({error!r})"]) from error
     return common, own
+
+
+def _shape_faults(form: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """Where a table is not built as weights are: every object an object, every number a number. What the numbers may be
+    is the weights' own matter, but for standard errors, which nothing else reads."""
+    needed = "curves" if form == "curves" else "features"
+    if not isinstance(table.get(needed), dict):
+        yield f"{needed} is missing or not an object"
+        return
+    of_numbers = {key: table[key] for key in _OF_NUMBERS if table.get(key) is not None}
+    if not isinstance(own := table.get("namespaces", {}), dict):
+        yield f"namespaces is {own!r:.60}; must be an object"
+        own = {}
+    for namespace, given in own.items():
+        if isinstance(given, dict) and "features" in given:
+            of_numbers[f"namespaces.{namespace}.features"] = given["features"]
+        else:
+            yield f"namespaces.{namespace} has no features; must be an object that holds them"
+    for name, given in of_numbers.items():
+        if not isinstance(given, dict):
+            yield f"{name} is {given!r:.60}; must be an object"
+            continue
+        for key, each in given.items():
+            if not _is_number(each):
+                yield f"{name}.{key} is {each!r:.60}; must be a number"
+            elif name == "standard_errors" and not 0.0 <= each < math.inf:
+                yield f"{name}.{key} is {each!r}; must be 0 or more"
+    if (cap := table.get("use_family_cap")) is not None and not _is_number(cap):
+        yield f"use_family_cap is {cap!r:.60}; must be a number"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -88,7 +88,7 @@ def make_curves(given: Mapping[str, Any], bad: Violations, path: str = "curves")
             continue
         try:
             thresholds, values = _numbers(table["thresholds"]), _numbers(table["values"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             bad.add(at, f"must hold the lists of numbers thresholds and values ({error})")
             continue
         found = list(_faults(thresholds, values))

@@ -50,7 +50,7 @@ def golden_faults(rows: Any, weights: Weights, namespaces: Mapping[str, Weights]
             own = namespaces[row["namespace"]] if "namespace" in row else weights
             again = _scored(row, own)
             different = [key for key in ("contributions", "score") if row[key] != again[key]]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             return [f"golden row {number} cannot be read ({error})"]
         if different:
             given, found = row["score"], again["score"]

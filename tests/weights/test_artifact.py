@@ -92,13 +92,30 @@ def _edit(name: str, change: Callable[[dict[str, Any]], Any], *, consistent: boo
         change(value)
         (folder / name).write_bytes(json_bytes(value))
         if consistent:
-            manifest = json.loads((folder / "manifest.json").read_bytes())
-            manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-            table = "curves.json" if manifest["form"] == "curves" else "weights.json"
-            manifest["version"] = version_of(manifest["form"], (folder / table).read_bytes(), PROVENANCE)
-            (folder / "manifest.json").write_bytes(json_bytes(manifest))
+            _vouch(folder, name)
 
     return damage
+
+
+def _swap(name: str, old: bytes, new: bytes, *, consistent: bool = False) -> Callable[[Path], None]:
+    """The same for what `json_bytes` would not write."""
+
+    def damage(folder: Path) -> None:
+        content = (folder / name).read_bytes()
+        assert old in content
+        (folder / name).write_bytes(content.replace(old, new))
+        if consistent:
+            _vouch(folder, name)
+
+    return damage
+
+
+def _vouch(folder: Path, name: str) -> None:
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    table = "curves.json" if manifest["form"] == "curves" else "weights.json"
+    manifest["version"] = version_of(manifest["form"], (folder / table).read_bytes(), PROVENANCE)
+    (folder / "manifest.json").write_bytes(json_bytes(manifest))
 
 
 def _cut(name: str) -> Callable[[Path], object]:
@@ -130,7 +147,29 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         _edit("manifest.json", lambda m: m.update(feature_schema_hash="0" * 16)),
         "made for the feature schema 0000000000000000",
     ),
-    "other names": (_edit("manifest.json", lambda m: m["feature_names"].reverse()), "feature schema"),
+    "other names": (_edit("manifest.json", lambda m: m["feature_names"].reverse()), "feature_names are not those of"),
+    "no names": (_edit("manifest.json", lambda m: m.pop("feature_names")), "feature_names are not those of"),
+    "window no text": (
+        _swap("manifest.json", b'"2026-01-01T00:00:00Z"', b"NaN"),
+        "window.from_time is nan; must be a text",
+    ),
+    "window half a character": (
+        _swap("manifest.json", b'"2026-01-01T00:00:00Z"', rb'"\ud800"'),
+        "half a character, which is no text",
+    ),
+    "base half a character": (
+        _swap("manifest.json", b'"base_version": "default"', rb'"base_version": "\ud800"'),
+        "half a character, which is no text",
+    ),
+    "a half in bytes": (_swap("manifest.json", b"default", b"\xed\xa0\x80"), "manifest.json is not JSON"),
+    "counts no number": (
+        _edit("manifest.json", lambda m: m["counts"].update(sessions=True)),
+        "counts.sessions is True; must be a whole number",
+    ),
+    "a sum no text": (
+        _edit("manifest.json", lambda m: m["files"].update({"golden.json": 3})),
+        "files.golden.json is 3",
+    ),
     "weights cut": (_cut("weights.json"), "weights.json is damaged"),
     "golden cut": (_cut("golden.json"), "golden.json is damaged"),
     "card changed": (_put("model_card.md", b"# Another\n"), "model_card.md is damaged"),
@@ -150,7 +189,47 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "weights no numbers": (
         _edit("weights.json", lambda w: w["features"].update(lexical="much"), consistent=True),
-        "not built as weights are",
+        "weights.json: features.lexical is 'much'; must be a number",
+    ),
+    "weight true": (
+        _edit("weights.json", lambda w: w["features"].update(lexical=True), consistent=True),
+        "features.lexical is True; must be a number",
+    ),
+    "weights a list": (
+        _edit("weights.json", lambda w: w.update(features=[0.5]), consistent=True),
+        "features is missing or not an object",
+    ),
+    "caps a list": (
+        _edit("weights.json", lambda w: w.update(caps=[0.5]), consistent=True),
+        "caps is [0.5]; must be an object",
+    ),
+    "family cap a text": (
+        _edit("weights.json", lambda w: w.update(use_family_cap="0.1"), consistent=True),
+        "use_family_cap is '0.1'; must be a number",
+    ),
+    "half-life a text": (
+        _edit("weights.json", lambda w: w["half_life_days"].update(fact="long"), consistent=True),
+        "half_life_days.fact is 'long'; must be a number",
+    ),
+    "standard error negative": (
+        _edit("weights.json", lambda w: w["standard_errors"].update(lexical=-0.1), consistent=True),
+        "standard_errors.lexical is -0.1; must be 0 or more",
+    ),
+    "standard error no number": (
+        _swap("weights.json", b'"lexical": 0.01', b'"lexical": NaN', consistent=True),
+        "standard_errors.lexical is nan; must be 0 or more",
+    ),
+    "namespaces a list": (
+        _edit("weights.json", lambda w: w.update(namespaces=["ops"]), consistent=True),
+        "namespaces is ['ops']; must be an object",
+    ),
+    "a namespace without features": (
+        _edit("weights.json", lambda w: w["namespaces"].update(ops={"lexical": 0.9}), consistent=True),
+        "namespaces.ops has no features",
+    ),
+    "a namespace's weight a text": (
+        _edit("weights.json", lambda w: w["namespaces"]["ops"]["features"].update(lexical="9"), consistent=True),
+        "namespaces.ops.features.lexical is '9'; must be a number",
     ),
     "a key unknown": (_edit("weights.json", lambda w: w.update(bias=1.0), consistent=True), "bias is not known"),
     "half-life 0": (
@@ -173,6 +252,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "golden no rows": (_edit("golden.json", lambda g: g.pop("rows"), consistent=True), "has no rows"),
     "golden short": (
         _edit("golden.json", lambda g: g["rows"][3]["features"].pop(), consistent=True),
+        "golden row 3 cannot be read",
+    ),
+    "golden huge": (
+        _edit("golden.json", lambda g: g["rows"][3]["features"].__setitem__(0, 10**400), consistent=True),
         "golden row 3 cannot be read",
     ),
     "golden last bit": (

@@ -156,6 +156,7 @@ def test_a_fine_curve_is_nearly_the_line_that_it_follows() -> None:
         ({"thresholds": [0.5], "values": [0.0, math.nan]}, "not finite"),
         ({"thresholds": [0.5], "values": [0.0, 0.0]}, "flat"),
         ({"thresholds": 0.5, "values": [0.0, 0.2]}, "lists of numbers"),
+        ({"thresholds": [0.5], "values": [0, 10**400]}, "lists of numbers"),
         ({"thresholds": [0.5], "values": [False, True]}, "lists of numbers"),
     ],
 )
