@@ -14,9 +14,8 @@ from click.core import ParameterSource
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, json_option, no_color_option, server_options
 from sidecar.cli.failures import ExitCode, Failure
+from sidecar.cli.parsing import PATH
 from sidecar.cli.store_folder import data_folder, data_option, store_errors
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command(

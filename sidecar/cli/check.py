@@ -12,6 +12,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import json_option, no_color_option
 from sidecar.cli.failures import ExitCode, exit_with
+from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
 from sidecar.cli.store_folder import data_folder, data_option, store_errors
 
@@ -35,7 +36,7 @@ Exit code 8 says that something is wrong, or still is after a repair. docs/backu
 @click.option(
     "--into",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="With --repair: save what can be read into this new folder, and leave the store as it is.",
 )
 @json_option

@@ -12,6 +12,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import json_option, no_color_option
 from sidecar.cli.failures import ExitCode, Failure, unreadable
+from sidecar.cli.parsing import PATH
 from sidecar.cli.parsing import weights as weights_of
 from sidecar.cli.screen import Column
 
@@ -38,7 +39,7 @@ Examples:
 A data set is {"id", "memories": [{"id", "content", "created_at", "session"}, ...],
 "queries": [{"qid", "query", "relevant": [ids], "category"}, ...]}; docs/ranking.md says more.""",
 )
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", type=click.Path(path_type=Path))
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", type=PATH)
 @click.option("--weights", multiple=True, metavar="NAME|FILE|JSON", help="A preset or weights of your own; repeat.")
 @click.option("--feature", "features", multiple=True, metavar="NAME", help="A single feature as all there is; repeat.")
 @click.option(

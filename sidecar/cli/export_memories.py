@@ -19,12 +19,16 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.failures import unwritable
+from sidecar.cli.parsing import FILE
 from sidecar.formats import jsonl
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
 
 PAGE_SIZE = 500
+_STATE = b'{"type":"memory_state"'
+_SCORED = b'"importance_content":'
+"""In the row of a memory, and of one that has its importance. No text holds them: quotation marks are escaped in it."""
 
 
 @click.command(
@@ -34,7 +38,9 @@ Examples:
   memory-ranker export --output memories-today.jsonl
   memory-ranker export --no-log --no-embeddings > only-memories.jsonl""",
 )
-@click.option("-o", "--output", default="-", metavar="FILE", help="Where to; - is standard output.  [default: -]")
+@click.option(
+    "-o", "--output", type=FILE, default="-", metavar="FILE", help="Where to; - is standard output.  [default: -]"
+)
 @click.option("--no-embeddings", is_flag=True, help="Leave vectors out; whoever imports the file embeds the texts.")
 @click.option("--no-log", is_flag=True, help="Leave out packets, reports, ratings and importances.")
 @server_options()
@@ -44,8 +50,8 @@ def export(connection: Connection, output: str, no_embeddings: bool, no_log: boo
     Imported into an empty store, it ranks as it does here. A file is there whole or not at all. It holds memories in
     plain text, is as secret as they are, and outlives their deletion.
     """
-    if not output:
-        raise click.UsageError("--output is empty: name a file, or leave it out for standard output")
+    if _is_standard_output(output):
+        output = "-"
     if output == "-" and connection.as_json:
         raise click.UsageError("--json tells about a file that was written: name it with --output FILE")
     with ExitStack() as stack:
@@ -54,16 +60,18 @@ def export(connection: Connection, output: str, no_embeddings: bool, no_log: boo
             check_namespace(client, connection.namespace)
         file = stack.enter_context(_written(output))
         memories = _write_memories(connection, client, file, with_embeddings=not no_embeddings)
-        rows = 0
-        for chunk in () if no_log else client.export_log(connection.namespace):
-            file.write(chunk)
-            rows += chunk.count(b"\n")
+        rows, unscored = (0, 0) if no_log else _write_log(connection, client, file)
     if connection.as_json:
-        screen.document({"output": output, "memories": memories, "log_rows": rows})
+        screen.document({"output": output, "memories": memories, "log_rows": rows, "unscored_count": unscored})
     elif output != "-":
         click.echo(
             f"{screen.counted(memories, 'memory')} and {screen.counted(rows, 'row')} of the log written to "
             f"{screen.visible(output)}"
+        )
+    if unscored:
+        screen.note(
+            f"{screen.counted(unscored, 'memory')} had no importance yet, and the file holds none of theirs: they are"
+            " worked out anew at the import. `status --namespace NAME` shows as unscored_count how many still wait."
         )
 
 
@@ -84,6 +92,25 @@ def _write_memories(connection: Connection, client: Client, file: IO[bytes], *, 
     return number
 
 
+def _write_log(connection: Connection, client: Client, file: IO[bytes]) -> tuple[int, int]:
+    """How many rows there were, and of how many memories the importance was still to come."""
+    is_scoring = client.status(connection.namespace).namespace.unscored_count > 0  # never while importance is off
+    rows = unscored = 0
+    for chunk in client.export_log(connection.namespace):
+        file.write(chunk)
+        rows += chunk.count(b"\n")
+        unscored += chunk.count(_STATE) - chunk.count(_SCORED)
+    return rows, unscored if is_scoring else 0
+
+
+def _is_standard_output(output: str) -> bool:
+    """True for /dev/stdout and the like, whatever stands behind it."""
+    try:
+        return os.path.samestat(os.stat(output), os.fstat(1))
+    except OSError:
+        return False
+
+
 @contextmanager
 def _written(output: str) -> Iterator[IO[bytes]]:
     """Standard output; a file that takes its name when all of it is on the disk; or what is there and no file, such as
@@ -92,11 +119,11 @@ def _written(output: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(os.path.realpath(output))
-    if not _is_file_or_new(path, output):
-        with _straight(path, output) as file:
+    if not _is_file_or_new(output):
+        with _straight(output) as file:
             yield file
         return
+    path = Path(os.path.realpath(output))
     part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
     # Otherwise the process would end at once, and leave the part behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -113,9 +140,9 @@ def _written(output: str) -> Iterator[IO[bytes]]:
         part.unlink(missing_ok=True)
 
 
-def _is_file_or_new(path: Path, output: str) -> bool:
+def _is_file_or_new(output: str) -> bool:
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        return stat.S_ISREG(os.stat(output).st_mode)
     except FileNotFoundError:
         return True
     except OSError as error:
@@ -123,10 +150,12 @@ def _is_file_or_new(path: Path, output: str) -> bool:
 
 
 @contextmanager
-def _straight(path: Path, output: str) -> Iterator[IO[bytes]]:
+def _straight(output: str) -> Iterator[IO[bytes]]:
     try:
-        with path.open("wb") as file:
+        with open(output, "wb") as file:
             yield file
+    except BrokenPipeError:
+        raise  # as on standard output
     except OSError as error:
         raise unwritable(output, error) from error
 

@@ -35,6 +35,7 @@ class ExitCode(IntEnum):
     DAMAGED = 8
     GATED = 9
     INTERRUPTED = 130
+    CLOSED = 141
 
 
 MEANINGS: dict[ExitCode, str] = {
@@ -55,6 +56,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.STALE_CACHE: "audit: packets from before a rescore are still served",
     ExitCode.WARNED: "audit --strict: healthy, with a warning",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+    ExitCode.CLOSED: "whoever read the output has stopped, as `head` does; nothing is said",
 }
 
 _CODES = {

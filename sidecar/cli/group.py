@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,11 +86,17 @@ class Group(click.Group):
             return _load(found)
         return None
 
+    def make_context(self, *arguments: Any, **others: Any) -> click.Context:
+        """Reads the command line, and shows the help and the version."""
+        with _reader_may_stop():
+            return super().make_context(*arguments, **others)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
         as_json = "--json" in ctx.args
         try:
-            return super().invoke(ctx)
+            with _reader_may_stop():
+                return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(ExitCode.INTERRUPTED)
         except Failure as failure:
@@ -103,6 +111,19 @@ class Group(click.Group):
         """Ends the help with the exit codes."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), words) for code, words in MEANINGS.items()])
+
+
+@contextmanager
+def _reader_may_stop() -> Iterator[None]:
+    """Ends the command with the code that a shell shows for tools which the closed pipe kills, and without a word."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is still buffered could not be written at the exit either.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        raise click.exceptions.Exit(ExitCode.CLOSED) from None
 
 
 def _extensions() -> EntryPoints:

@@ -18,6 +18,7 @@ from sidecar.formats.detect import HEAD_BYTES, detect
 from sidecar.formats.items import Item, Problem
 
 MOST_IMPORTS_DEEP = 16
+MARKDOWN_ENDINGS = (".md", ".markdown")
 NOTE_BYTES = 64 << 20
 """A Markdown file or a JSON document is read whole, and larger ones are refused; JSON Lines may have any length."""
 
@@ -52,22 +53,22 @@ class Reading:
 def find(names: Iterable[str], reading: Reading) -> list[Source]:
     """The sources that the arguments name: files, folders for the Markdown files in them, - for standard input.
 
-    Markdown files that others import follow them. Failure or UsageError for what cannot be read.
+    Markdown files that others import follow them. Failure or UsageError for a named file that cannot be read; one that
+    a folder holds, or a file imports, is told as a problem.
     """
     sources: list[Source] = []
     seen: set[Path] = set()
     for name in names:
-        path = Path(name)
         if name == "-":
             sources.append(Source("-", ""))
-        elif path.is_dir():
-            found = sorted(each for each in path.rglob("*") if each.suffix.lower() in (".md", ".markdown"))
-            if not found:
-                raise click.UsageError(f"{name} is a folder without Markdown files; name files of other formats")
-            for each in found:
-                sources.extend(_file(each, reading, seen, ()))
-        else:
-            sources.extend(_file(path, reading, seen, ()))
+            continue
+        path = Path(name)
+        try:
+            sources.extend(_folder(path, reading, seen) if path.is_dir() else _file(path, reading, seen, ()))
+        except OSError as error:
+            raise unreadable(name_of(path), error) from error
+        except ValueError as error:
+            raise click.UsageError(f"{name_of(path)} {error}") from error
     return sources
 
 
@@ -86,26 +87,32 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
         if source.format == "jsonl":
             yield from jsonl.read(begun.lines(), reading.maps, reading.aside)
             return
-        data = begun.whole(source.name)
+        try:
+            data = begun.whole()
+        except ValueError as error:
+            raise click.UsageError(f"{source.name} {error}") from error
         try:
             if source.format == "json":
                 yield from documents.read(data, reading.maps, reading.aside)
             else:
-                yield from markdown.memories(markdown.parse(data.decode("utf-8-sig")), source.name)
+                note = markdown.parse(data.decode("utf-8-sig"))
+                source.notes += [_not_followed(each) for each in note.imports if each.is_sure]
+                yield from markdown.memories(note, source.name)
         except UnicodeDecodeError as error:
             yield Problem(1, "", jsonl.not_utf8(error))
         except ValueError as error:
             yield Problem(1, "", str(error))
 
 
-def count(source: Source) -> int | None:
+def count(source: Source, reading: Reading) -> int | None:
     """How many memories a source most likely holds; None if that cannot be told before it is read."""
     if source.note is not None:
         return len(source.note.blocks)
     if source.path is None or source.format != "jsonl":
         return None
     with _opened(source) as stream:
-        return sum(1 for line in stream if line.strip() and not line.startswith(b'{"type":'))
+        lines = (line for line in stream if line.strip())
+        return sum(1 for line in lines if reading.maps or not line.startswith(b'{"type":'))
 
 
 def name_of(path: Path) -> str:
@@ -117,14 +124,36 @@ def name_of(path: Path) -> str:
         return absolute.as_posix()
 
 
+def _folder(folder: Path, reading: Reading, seen: set[Path]) -> Iterator[Source]:
+    """The Markdown files in a folder and in those below it. One that cannot be read holds up no other."""
+    # What a folder of such a name holds is found by itself.
+    found = [
+        each
+        for each in sorted(folder.rglob("*"))
+        if each.suffix.lower() in MARKDOWN_ENDINGS and (each.is_symlink() or not each.is_dir())
+    ]
+    if not found:
+        raise click.UsageError(f"{folder} is a folder without Markdown files; name files of other formats")
+    for each in found:
+        try:
+            if each.exists() and not each.is_file():
+                raise ValueError("is no file; name it by itself")
+            yield from _file(each, reading, seen, ())
+        except (OSError, ValueError) as error:
+            yield Source(name_of(each), "markdown", each, markdown.Note((), ()), [Problem(0, "", _fault(error))])
+
+
 def _file(path: Path, reading: Reading, seen: set[Path], above: tuple[Path, ...]) -> Iterator[Source]:
-    """A file, and after it those that it imports."""
-    place = path.resolve()
+    """A file, and after it those that it imports. OSError or ValueError if the first cannot be read."""
+    place = _place(path)
     if place in seen:
         return
     seen.add(place)
     source = Source(name_of(path), "", path)
-    with _opened(source) as stream:
+    if path.exists() and not path.is_file():  # a pipe gives what it has once, so it is left for the one reading
+        yield source
+        return
+    with path.open("rb") as stream:
         begun = _Begun(stream)
         if jsonl.utf16(begun.head):  # which is told when it is read
             yield source
@@ -133,7 +162,7 @@ def _file(path: Path, reading: Reading, seen: set[Path], above: tuple[Path, ...]
         if source.format != "markdown":
             yield source
             return
-        data = begun.whole(source.name)
+        data = begun.whole()
     try:
         source.note = markdown.parse(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -143,6 +172,20 @@ def _file(path: Path, reading: Reading, seen: set[Path], above: tuple[Path, ...]
     yield source
     for each in source.note.imports:
         yield from _imported(each, path, source, reading, seen, (*above, place))
+
+
+def _place(path: Path) -> Path:
+    """Where a file really lies. Links that lead nowhere, or in a circle, are left to whoever opens it."""
+    return Path(os.path.realpath(path))
+
+
+def _fault(error: OSError | ValueError) -> str:
+    return f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+
+
+def _not_followed(found: markdown.Import) -> Problem:
+    """Of what came through a pipe, which lies in no folder."""
+    return Problem(found.line, "", f"imports @{found.path}, which is not followed; name that file itself")
 
 
 def _imported(
@@ -161,13 +204,16 @@ def _imported(
     if not is_file:
         if found.is_sure:
             source.problems.append(Problem(found.line, "", f"imports @{found.path}, which is not there ({path})"))
-    elif path.resolve() in above:
+    elif _place(path) in above:
         source.notes.append(Problem(found.line, "", f"imports @{found.path}, which imports this file; taken once"))
     elif len(above) > MOST_IMPORTS_DEEP:
         words = f"imports @{found.path}, more than {MOST_IMPORTS_DEEP} imports deep; name that file itself"
         source.problems.append(Problem(found.line, "", words))
     else:
-        yield from _file(path, Reading(reading.maps, "markdown"), seen, above)
+        try:
+            yield from _file(path, Reading(reading.maps, "markdown"), seen, above)
+        except (OSError, ValueError) as error:
+            source.problems.append(Problem(found.line, "", f"imports @{found.path}, which {_fault(error)}"))
 
 
 def _format(name: str, head: bytes, reading: Reading) -> str:
@@ -215,9 +261,9 @@ class _Begun:
             yield last
         yield from self._stream
 
-    def whole(self, name: str) -> bytes:
-        """All of it. UsageError if it is too long for that."""
+    def whole(self) -> bytes:
+        """All of it. ValueError if it is too long for that."""
         data = self.head + self._stream.read(NOTE_BYTES)
         if len(data) > NOTE_BYTES:
-            raise click.UsageError(f"{name} has more than {NOTE_BYTES >> 20} MiB; make JSON Lines of it")
+            raise ValueError(f"has more than {NOTE_BYTES >> 20} MiB; make JSON Lines of it")
         return data

@@ -11,9 +11,10 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
 from sidecar.cli.failures import Failure, batch_exit_code, exit_with, failure_of
-from sidecar.cli.import_files import Reading, Source, count, find
+from sidecar.cli.import_files import Reading, count, find
 from sidecar.cli.import_stream import Found, LogLines
 from sidecar.cli.import_tally import MOST_SHOWN, Tally, show, show_look
+from sidecar.cli.parsing import FILE
 from sidecar.formats.detect import FORMATS
 from sidecar.formats.items import Problem, unsaid_words
 from sidecar.formats.mapping import parse_maps
@@ -36,7 +37,7 @@ A bad line is told by its number, and the rest goes in: exit code 6. What the fi
 back what was changed or deleted since, and changes nothing where nothing was. So an import that broke off, or a file
 that has grown, can be imported again. docs/import.md describes the formats.""",
 )
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=FILE)
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="The files' format.  [default: detected]")
 @click.option(
     "--map",
@@ -88,7 +89,7 @@ def import_memories(
 
 def _send(connection: Connection, client: Client, found: Found, stack: ExitStack) -> None:
     tally = found.tally
-    advance = stack.enter_context(_progress(found.sources, tally))
+    advance = stack.enter_context(_progress(found))
     done = 0
 
     def note(result: IngestResult) -> None:
@@ -101,7 +102,9 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
     except click.ClickException:
         raise
     except KeyboardInterrupt:
-        screen.note(f"interrupted: {done:,} memories are in; run it again to go on, what is in is found unchanged")
+        screen.note(
+            f"interrupted: {done:,} memories acknowledged; run it again to go on, what is in is found unchanged"
+        )
         raise
     except Exception as error:
         from memoryranker.client import RankerRpcError
@@ -123,14 +126,14 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
 
 
 def _broken_off(connection: Connection, error: Any, place: str) -> Failure:
-    so_far = f"in up to {place}" if place else "nothing is in yet"
+    so_far = f"this run was acknowledged up to {place}" if place else "nothing of this run was acknowledged"
     return failure_of(error, connection.address, connection.timeout).adding(
-        f"{so_far}; run it again when that is mended: what is in is found unchanged"
+        f"{so_far}, and what was in before still is; run it again when that is mended: what is in is found unchanged"
     )
 
 
 @contextmanager
-def _progress(sources: Sequence[Source], tally: Tally) -> Iterator[Callable[..., None]]:
+def _progress(found: Found) -> Iterator[Callable[..., None]]:
     """A bar on a terminal. What it counts is acknowledged by the server, and so durable and rankable."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -138,7 +141,7 @@ def _progress(sources: Sequence[Source], tally: Tally) -> Iterator[Callable[...,
     if not console.is_terminal:
         yield lambda *_: None
         return
-    counts = [count(source) for source in sources]
+    counts = [count(source, found.reading) for source in found.sources]
     total = None if None in counts else sum(each or 0 for each in counts)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -148,7 +151,7 @@ def _progress(sources: Sequence[Source], tally: Tally) -> Iterator[Callable[...,
             if what not in tasks:
                 tasks[what] = progress.add_task(what, total=of)
             elif what == "memories" and total is not None:
-                of = max(done, total - len(tally.refused))
+                of = max(done, total - len(found.tally.refused))
             progress.update(tasks[what], completed=done, total=of)
 
         yield advance

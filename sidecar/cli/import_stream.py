@@ -64,12 +64,12 @@ class Found:
 
     def __init__(self, sources: Sequence[Source], reading: Reading, tally: Tally, log: LogLines) -> None:
         self.sources = sources
+        self.reading = reading
         self.tally = tally
         self.log = log
         self.embedder = ""
         self.dimension: int | None = None
         """Numbers in a vector of the store; None as long as that is not known."""
-        self._reading = reading
         self._where: dict[str, tuple[Source, int]] = {}
         self._order: list[str] = []
         self._other_embedder = False
@@ -124,7 +124,7 @@ class Found:
 
     def _items(self) -> Iterator[tuple[Source, MemoryItem]]:
         for source in self.sources:
-            for item in items(source, self._reading):
+            for item in items(source, self.reading):
                 match item:
                     case MemoryItem():
                         yield source, item

@@ -89,4 +89,5 @@ def _words(source: Source | None, each: Problem) -> str:
     if source is None:
         return each.message
     about = f" ({screen.visible(each.memory_id)})" if each.memory_id else ""
-    return f"{screen.visible(source.name)}, {source.unit} {each.place}{about}: {screen.visible(each.message)}"
+    place = f", {source.unit} {each.place}" if each.place else ""
+    return f"{screen.visible(source.name)}{place}{about}: {screen.visible(each.message)}"

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options, settings_environ
 from sidecar.cli.failures import ExitCode, Failure
+from sidecar.cli.parsing import FILE, PATH
 from sidecar.cli.plain import plain, word
 from sidecar.cli.screen import Column
 from sidecar.cli.store_folder import data_folder, data_option, store_errors
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 VERSION = re.compile(r"[a-z]+-[0-9a-f]{12}")
 MOST_EVENTS = 20
-PATH = click.Path(path_type=Path)
 _DATA = data_option(
     "Change the store in this folder, without a server.  [default: ask the server; without one, as for `serve`]"
 )
@@ -49,7 +49,7 @@ Examples:
 Ends with 9 if the gates refuse it or leave it to a person, and with 4 if it is damaged or made for other features. In
 both cases nothing has changed.""",
 )
-@click.argument("model", metavar="PATH|VERSION")
+@click.argument("model", type=FILE, metavar="PATH|VERSION")
 @click.option(
     "--role",
     type=click.Choice(["active", "shadow", "canary", "retired"]),

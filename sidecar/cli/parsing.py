@@ -27,6 +27,21 @@ OUTPUT_ONLY = ("update_time", "importance", "ratings")
 """Fields of a memory that the server alone sets; they are skipped, so that what `list` prints can be put again."""
 
 
+class _PathName(click.Path):
+    """click's path, and no empty one, which would be the working directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. BadParameter if it is empty."""
+        if value == "":
+            self.fail("is empty: name a file or folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _PathName(path_type=Path)
+FILE = _PathName(readable=False)
+"""The name of a file as a text, for commands that take - for standard input or say themselves what cannot be read."""
+
+
 def time_value(_: click.Context, __: click.Parameter, value: str | None) -> datetime.datetime | None:
     """Option callback: a point in time. BadParameter for what is none."""
     try:

@@ -15,7 +15,7 @@ from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
 from sidecar.cli.failures import ExitCode, Failure, batch_exit_code, exit_with, unreadable
 from sidecar.cli.memory_options import MEMORY_FLAGS, memory_options
-from sidecar.cli.parsing import json_lines, memory_fields, read_text
+from sidecar.cli.parsing import FILE, json_lines, memory_fields, read_text
 from sidecar.cli.plain import plain
 from sidecar.formats.items import made_id, unsaid, unsaid_words
 
@@ -56,8 +56,10 @@ A line of a --jsonl file is an object with the API's field names, of which conte
 {"id": "m1", "content": "...", "kind": "fact", "create_time": "2026-10-01T09:30:00Z", "tags": ["a"]}""",
 )
 @click.argument("text", required=False)
-@click.option("--file", "path", metavar="FILE", help="Take the text from a file, or - for standard input.")
-@click.option("--jsonl", metavar="FILE", help="Take many memories from a file of JSON Lines, or - for standard input.")
+@click.option("--file", "path", type=FILE, metavar="FILE", help="Take the text from a file, or - for standard input.")
+@click.option(
+    "--jsonl", type=FILE, metavar="FILE", help="Take many memories from a file of JSON Lines, or - for standard input."
+)
 @click.option("--id", "memory_id", metavar="ID", help="Its id.  [default: made from the text]")
 @memory_options
 @server_options()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sidecar.cli.memory_options import MEMORY_FLAGS, filter_options
-from sidecar.cli.parsing import json_lines, memory_fields, read_text, time_value, vector_value, weights
+from sidecar.cli.parsing import FILE, json_lines, memory_fields, read_text, time_value, vector_value, weights
 
 Command = Callable[..., Any]
 
@@ -56,7 +56,11 @@ _FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--candidates",
         "candidates",
-        {"metavar": "FILE", "help": "Rank these instead of what is stored: JSON Lines, as for `put --jsonl`."},
+        {
+            "type": FILE,
+            "metavar": "FILE",
+            "help": "Rank these instead of what is stored: JSON Lines, as for `put --jsonl`.",
+        },
     ),
     ("--item-wrapper", "item_wrapper", {"metavar": "TEXT", "help": "What you put around each memory; charged too."}),
 )

@@ -10,7 +10,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, checked_values, server_options
-from sidecar.cli.parsing import json_lines, read_text
+from sidecar.cli.parsing import FILE, json_lines, read_text
 from sidecar.cli.plain import plain
 
 
@@ -24,9 +24,12 @@ Examples:
   echo '{"name": "shell", "arguments": "make ship"}' | memory-ranker report-output "$PACKET" --tool-calls -""",
 )
 @click.argument("packet_id")
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=FILE)
 @click.option(
-    "--tool-calls", metavar="FILE", help='Calls to tools: lines of {"name": ..., "arguments": ...}; - reads them.'
+    "--tool-calls",
+    type=FILE,
+    metavar="FILE",
+    help='Calls to tools: lines of {"name": ..., "arguments": ...}; - reads them.',
 )
 @click.option("--shown", multiple=True, metavar="ID", help="Really went into the prompt.  [default: the whole packet]")
 @click.option("--agent", "agent_id", default="", metavar="NAME", help="Who reports.  [default: the packet's agent]")

@@ -12,6 +12,7 @@ import click
 
 from sidecar.cli.connection import json_option, settings_environ
 from sidecar.cli.failures import ExitCode, Failure
+from sidecar.cli.parsing import PATH
 from sidecar.config import ENVIRONMENT_PREFIX, FIELDS, Resolved, resolve
 from sidecar.errors import SettingsError
 
@@ -47,7 +48,7 @@ def settings_options(command: Command) -> Command:
         "--config",
         "file",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="The settings file (or MEMORY_RANKER_CONFIG).  [default: ~/.config/memory-ranker/config.toml]",
     )(command)
 

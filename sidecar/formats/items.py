@@ -62,7 +62,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that does not go in, and why. `memory_id` is "" where none is known."""
+    """Something that does not go in, and why. `place` is 0 for a whole file, `memory_id` "" where none is known."""
 
     place: int
     memory_id: str

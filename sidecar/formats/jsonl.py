@@ -22,7 +22,8 @@ def read(
 ) -> Iterator[Item]:
     """What the lines hold, in their order. `aside` gets the names of the fields that `maps` leaves aside, with counts.
 
-    Blank lines, carriage returns and a byte order mark are no part of a line.
+    With `maps` every line is a foreign object: none is a row of the log or the header of an export. Blank lines,
+    carriage returns and a byte order mark are no part of a line.
     """
     maps = maps or {}
     for place, line in enumerate(lines, 1):
@@ -90,7 +91,7 @@ def _item(place: int, text: bytes, maps: Mapping[str, Path], aside: dict[str, in
         given = parse(text.decode())
     except ValueError as error:
         return Problem(place, "", fault_of(error))
-    if isinstance(given, dict) and "content" not in given:
+    if isinstance(given, dict) and "content" not in given and not maps:
         kind = given.get("type")
         if kind in LOG_TYPES:
             return LogItem(place, text)

@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sidecar.formats.bounds import END_SECOND, FIRST_SECOND, shown
 from sidecar.formats.items import FIELDS, OUTPUT_ONLY, made_id
 
 _TEXTS = ("id", "content", "kind", "superseded_by", "source_thread", "subject")
@@ -71,26 +72,32 @@ def memory_fields(given: Mapping[str, Any], maps: Mapping[str, Path]) -> tuple[d
 
 
 def time_of(value: object) -> datetime.datetime:
-    """A time from ISO 8601 (UTC without a zone) or from a number since 1970. ValueError if it is none."""
+    """A time of the years 1900 to 2200 from ISO 8601 (UTC without a zone) or from a number since 1970. ValueError if it
+    is none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value if abs(value) < _SECONDS_UNTIL else value / (1e3 if abs(value) < _MILLISECONDS_UNTIL else 1e6)
-        try:
-            return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-        except (OverflowError, OSError) as error:
-            raise ValueError(f"{value!r} is no time") from error
+        _check_second(seconds, value)
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is no time, as 2026-10-01T09:30:00+02:00")
     try:
         found = datetime.datetime.fromisoformat(value.strip())
     except ValueError as error:
         raise ValueError(f"{value!r} is no time, as 2026-10-01T09:30:00+02:00") from error
-    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+    found = found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+    _check_second(found.timestamp(), value)
+    return found
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Words that say which known name was most likely meant."""
     found = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def _check_second(second: float, given: object) -> None:
+    if not FIRST_SECOND <= second < END_SECOND:
+        raise ValueError(f"{shown(given)} is out of range; must be a time in the years 1900 to 2200, in UTC")
 
 
 def _found(given: Any, path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
 from tests.cli.conftest import Run
 from tests.cli.test_import_export import line
+from tests.serving import ended
 
 
 def test_an_export_is_there_whole_or_not_at_all(run: Run, folder: Path, server: Connection) -> None:
@@ -83,13 +85,37 @@ def test_a_pipe_and_a_device_are_written_to_and_stay_what_they_are(run: Run) -> 
     assert (full.exit_code, "cannot write /dev/full: No space left" in full.stderr) == (ExitCode.ERROR, True)
 
 
+@pytest.mark.parametrize("output", ["/dev/stdout", "/dev/fd/1", "-"])
+def test_standard_output_by_any_name_gets_the_lines_and_nothing_else(run: Run, output: str) -> None:
+    """Through a pipe, and at the end of what a file holds already."""
+    run("put", "text", "--id", "m1")
+    command = [sys.executable, "-m", "sidecar.cli", "export", "--output", output]
+    piped = ended(command)
+    assert (piped.returncode, len(piped.stdout.splitlines())) == (0, 3)
+    Path("log").write_text("the old one\n")
+    with open("log", "a") as log:
+        assert subprocess.run(command, stdout=log).returncode == 0
+    old, *lines = Path("log").read_text().splitlines()
+    assert (old, [json.loads(each).get("type") for each in lines]) == ("the old one", ["export", None, "memory_state"])
+
+
+def test_a_pipe_of_the_shells_is_written_to(run: Run) -> None:
+    """As `--output >(gzip > x.gz)` names one."""
+    run("put", "text", "--id", "m1")
+    reader, writer = os.pipe()
+    with open(reader, "rb") as pipe:
+        assert run("export", "--output", f"/dev/fd/{writer}").exit_code == 0
+        os.close(writer)
+        assert len(pipe.read().splitlines()) == 3
+
+
 @pytest.mark.parametrize(
     ("output", "code", "words"),
     [
         (".", ExitCode.ERROR, "cannot write .: Is a directory"),
         ("folder", ExitCode.ERROR, "cannot write folder: Is a directory"),
         ("loop", ExitCode.ERROR, "cannot write loop: Too many levels"),
-        ("", ExitCode.USAGE, "--output is empty: name a file"),
+        ("", ExitCode.USAGE, "'--output': is empty: name a file"),
     ],
 )
 def test_an_output_that_is_no_file_is_told(run: Run, output: str, code: ExitCode, words: str) -> None:

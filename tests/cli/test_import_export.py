@@ -495,7 +495,7 @@ def test_an_import_that_breaks_off_says_how_far_it_came(tmp_path: Path, monkeypa
             assert importing.poll() is None
     _, said = importing.communicate(timeout=60)
     assert importing.returncode == ExitCode.UNAVAILABLE
-    assert "in up to memories.jsonl, line" in said
+    assert "this run was acknowledged up to memories.jsonl, line" in said
 
 
 def test_a_map_to_no_field_names_the_fields(run: Run) -> None:

@@ -83,6 +83,48 @@ def test_what_cannot_be_meant_is_refused_with_the_way_out(
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["put", "--file"],
+        ["put", "--jsonl"],
+        ["import"],
+        ["export", "--output"],
+        ["rank", "x", "--candidates"],
+        ["report-output", "p1"],
+        ["report-output", "p1", "--tool-calls"],
+        ["promote"],
+        ["models", "--get", "v1", "--out"],
+        ["backup"],
+        ["backup", "copy", "--data"],
+        ["restore"],
+        ["check", "--data"],
+        ["check", "--repair", "--into"],
+        ["config", "--config"],
+        ["serve", "--config"],
+        ["eval"],
+        ["train"],
+        ["train", "log", "--out"],
+        ["train-importance", "log", "--domain", "code", "--out"],
+        ["evaluate", "default"],
+        ["export-log", "log", "--out"],
+        ["simulate"],
+        ["simulate", "--out"],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_refused_alike_by_every_command(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code 2: it is not taken for the working directory, nor for standard input, and nothing is made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_RANKER_LISTEN", NOWHERE)
+    result = run(*arguments, "", stdin="")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert "is empty: name a f" in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["put", "--file", "missing"],
         ["put", "--jsonl", "missing"],
         ["put", "text", "--embedding", "@missing"],

@@ -11,6 +11,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.failures import unwritable
+from sidecar.cli.parsing import PATH
 from training.commands.progress import steps
 from training.commands.reading import log_errors, log_options
 from training.dataset import Cutoffs
@@ -26,7 +27,7 @@ Examples:
   memory-ranker export-log memories-today.jsonl --out log.parquet --json""",
 )
 @log_options
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where to.")
+@click.option("--out", required=True, type=PATH, metavar="FILE", help="Where to.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def export_log(source: Path, namespace: str, cutoffs: Cutoffs, out: Path, as_json: bool) -> None:
     """Writes the packets and reports of a store's folder, also one in use, or of an export, as one Parquet file.

@@ -15,7 +15,7 @@ import click
 
 from sidecar.cli.connection import settings_environ
 from sidecar.cli.failures import ExitCode, Failure
-from sidecar.cli.parsing import time_value
+from sidecar.cli.parsing import PATH, time_value
 from sidecar.cli.store_folder import data_folder, store_errors
 from sidecar.config import resolve
 from sidecar.domain import Micros
@@ -75,7 +75,7 @@ def log_options(command: Command) -> Command:
     """Adds the source, --namespace, --from, --until and --reports-until; the command gets `source`, `namespace` and
     `cutoffs`, once it is sure that what training needs is installed."""
 
-    @click.argument("source", required=False, type=click.Path(path_type=Path))
+    @click.argument("source", required=False, type=PATH)
     @click.option("--namespace", default="", metavar="NAME", help="Of this namespace alone.  [default: of all]")
     @click.option("--from", "start", metavar="TIME", callback=time_value, help="Packets from then on.")
     @click.option("--until", metavar="TIME", callback=time_value, help="Packets before then.  [default: all]")

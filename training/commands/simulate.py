@@ -14,6 +14,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.evaluation import read_judged
 from sidecar.cli.failures import ExitCode, Failure, unwritable
+from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
 from sidecar.features import FEATURE_NAMES
 from sidecar.retrieval.embedders import DEFAULT_EMBEDDER
@@ -38,7 +39,7 @@ Examples:
   memory-ranker simulate --at-first 0.3 --drift 4 --window 2 --preview --json
   memory-ranker simulate --rounds 1 --sessions 400 --out log.parquet""",
 )
-@click.argument("dataset", required=False, type=click.Path(path_type=Path), metavar="[DATASET]")
+@click.argument("dataset", required=False, type=PATH, metavar="[DATASET]")
 @click.option("--rounds", type=click.IntRange(1, 1_000), default=5, metavar="N", help="How many.  [default: 5]")
 @click.option("--sessions", type=click.IntRange(1, 100_000), default=300, metavar="N", help="A round.  [default: 300]")
 @click.option(
@@ -76,7 +77,7 @@ Examples:
 @click.option("--max-step", type=click.FloatRange(0, 1), metavar="X", help="One move at most.  [default: 0.05]")
 @click.option("--embedder", default=DEFAULT_EMBEDDER, metavar="SPEC", help="As in `eval`.  [default: wordllama]")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N", help="Of every draw.  [default: 0]")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the log of all rounds as Parquet.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write the log of all rounds as Parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def simulate(
     dataset: Path | None,

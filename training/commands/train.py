@@ -10,6 +10,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
+from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
 from training.commands.progress import Advance, steps
 from training.commands.reading import finite, gate_settings, log_options, movement_caps, read_dataset, read_model
@@ -49,7 +50,7 @@ in the model's manifest; docs/training.md has every gate and its setting.""",
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     help="Write here.  [default: a new folder named by version]",
 )

@@ -12,6 +12,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import settings_environ
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
+from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
 from sidecar.cli.store_folder import store_errors
 from sidecar.config import resolve
@@ -48,7 +49,7 @@ is written. What is printed, or written to --out, goes into the settings file, a
     metavar="NAME",
     help="The [importance.NAME] table to write. Starts from the one that is there, else from what counts without it.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the tables here, too.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write the tables here, too.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N", help="Of every draw.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def train_importance(

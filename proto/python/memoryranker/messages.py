@@ -156,11 +156,15 @@ def names(given: Iterable[str]) -> list[str]:
 
 
 def timestamp(value: datetime.datetime) -> Timestamp:
-    """A point in time. ValueError without a time zone: what the local one is differs between machines."""
+    """A point in time. ValueError without a time zone, as what the local one is differs between machines, and for one
+    that is out of range in UTC."""
     if value.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone; add one, as in datetime.now(datetime.UTC)")
     stamp = Timestamp()
-    stamp.FromDatetime(value)
+    try:
+        stamp.FromDatetime(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{value.isoformat()} is out of range; must be {_TIMES}") from error
     return stamp
 
 
@@ -177,6 +181,8 @@ def _check_alone(name: str, value: Any) -> None:
         types_pb2.Memory(**{name: _value(name, value)})
     except _WRONG_VALUE as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            raise kind(f"{name} is {value.isoformat()}; must be {_TIMES}") from error
         raise kind(f"{name} is {value!r:.60}; must be {_KINDS.get(name, 'a text of UTF-8')}") from error
 
 
@@ -250,6 +256,8 @@ def _value(name: str, value: Any) -> Any:
 
 _WRONG_VALUE = (TypeError, ValueError, AttributeError, OverflowError, struct.error)
 """What protobuf and struct raise for a value that does not fit."""
+_TIMES = "a time in the years 1900 to 2200, in UTC"
+"""The API's own bounds, which are narrower than those of a message."""
 _KINDS = {
     **dict.fromkeys(("create_time", "valid_from_time", "valid_until_time"), "a datetime with a time zone"),
     "source_sequence": "a whole number of 64 bits",
