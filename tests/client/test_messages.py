@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import struct
 from typing import Any
 
@@ -45,6 +46,18 @@ def test_a_time_without_a_zone_is_refused() -> None:
         timestamp(datetime.datetime(2026, 1, 2))  # noqa: DTZ001
     with pytest.raises(ValueError, match="no time zone"):
         as_filter({"create_time_from": datetime.datetime(2026, 1, 2)})  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(("year", "hours"), [(1, 14), (9999, -14)])
+def test_a_time_that_no_message_holds_is_told_with_the_range(year: int, hours: int) -> None:
+    """With its field where it has one, and not in Python's words."""
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    time = datetime.datetime(year, 1, 1, tzinfo=zone) if year == 1 else datetime.datetime(year, 12, 31, 23, tzinfo=zone)
+    words = "must be a time in the years 1900 to 2200, in UTC"
+    with pytest.raises(ValueError, match="out of range; " + words):
+        timestamp(time)
+    with pytest.raises(ValueError, match="create_time is " + re.escape(f"{time.isoformat()}; {words}")):
+        memory("m1", content="text", create_time=time)
 
 
 def test_a_misspelt_field_is_named() -> None:
