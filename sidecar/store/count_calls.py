@@ -6,12 +6,12 @@ who reads what depends on it has it counted first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from sqlite3 import Connection
 from typing import TypeVar
 
+from sidecar.domain import Change
 from sidecar.errors import RankerError
 from sidecar.store import reports
 from sidecar.store.jobs import Done
@@ -19,6 +19,9 @@ from sidecar.store.readers import Readers
 from sidecar.store.writer import Writer
 
 R = TypeVar("R")
+
+AT_ONCE = 4
+"""Packets whose reports are counted in one transaction: the next report waits for no more."""
 
 
 class CountCalls:
@@ -40,9 +43,9 @@ class CountCalls:
     def count_reports(self) -> None:
         """Counts the reports that were taken; subscribers have heard of it when it returns. Raises as any write."""
         taken = self._taken
-        if self._counted != taken:
-            self._writer.submit(lambda db: _counted(db, Done(None)), durable=False)
-            self._counted = max(self._counted, taken)
+        while self._counted < taken:
+            if not self._writer.submit(_count_some, durable=False):
+                self._counted = max(self._counted, taken)
 
     def settle_counts(self) -> None:
         """The same for who reads: a store that cannot be written to, which says so itself, is read as it stands."""
@@ -59,7 +62,7 @@ class CountCalls:
     def _taken_in(self, connection: Connection, value: R) -> Done[R]:
         """What a job comes to that took reports in, in its transaction."""
         if self._wake is None:
-            return _counted(connection, Done(value))
+            return _done(value, reports.count(connection))
         return Done(value, after=self._put_off)
 
     def _put_off(self) -> None:
@@ -68,6 +71,11 @@ class CountCalls:
             self._wake()
 
 
-def _counted(connection: Connection, done: Done[R]) -> Done[R]:
-    changes = reports.count(connection)
-    return replace(done, change=changes[0], more=changes[1:]) if changes else done
+def _count_some(connection: Connection) -> Done[bool]:
+    """True: there is more to count."""
+    changes = reports.count(connection, AT_ONCE)
+    return _done(reports.uncounted(connection), changes)
+
+
+def _done(value: R, changes: Sequence[Change]) -> Done[R]:
+    return Done(value, changes[0] if changes else None, more=tuple(changes[1:]))

@@ -83,17 +83,23 @@ def take(
     return taken
 
 
-def count(connection: sqlite3.Connection) -> tuple[Change, ...]:
-    """Brings what is derived up to the reports that were taken. Returns the changes, one for each namespace in which
-    counts are others now."""
+def uncounted(connection: sqlite3.Connection) -> bool:
+    """Whether reports are yet to be counted."""
+    return connection.execute("SELECT 1 FROM uncounted_packets LIMIT 1").fetchone() is not None
+
+
+def count(connection: sqlite3.Connection, most: int = -1) -> tuple[Change, ...]:
+    """Brings what is derived up to the reports that were taken, those on `most` packets or on all. Returns the changes,
+    one for each namespace in which counts are others now."""
     uses: dict[str, dict[int, UseCounts]] = defaultdict(dict)
     for (packet_id,) in connection.execute(
         "SELECT p.packet_id FROM uncounted_packets u JOIN packets p ON p.packet_key = u.packet_key"
+        " ORDER BY u.packet_key LIMIT ?",
+        (most,),
     ).fetchall():
         packet = find_packet(connection, None, packet_id)
         uses[packet.namespace] |= tally.recount(connection, packet)
-    if uses:
-        connection.execute("DELETE FROM uncounted_packets")
+        connection.execute("DELETE FROM uncounted_packets WHERE packet_key = ?", (packet.key,))
     return tuple(
         Change(namespace, memories.bump(connection, namespace), uses=counts)
         for namespace, counts in uses.items()
