@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +22,42 @@ from training.held_out import RELEVANT
 from training.linear import LinearFit
 from training.pairs import Pairs
 
+MANY = 1_000_000_000
+Number = TypeVar("Number", int, float)
+
+
+def _within(low: Number, high: Number, default: Number) -> Number:
+    """A setting of GateSettings that may be from `low` to `high`, both included."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
     """Every threshold, by the name that `--gate NAME=VALUE` takes."""
 
-    least_fit_sessions: int = 200
+    least_fit_sessions: int = _within(1, MANY, 200)
     """Sessions with a used and an unused memory, to fit on."""
-    least_held_out_sessions: int = 50
-    held_out_share: float = 0.2
+    least_held_out_sessions: int = _within(0, MANY, 50)
+    held_out_share: float = _within(0.0, 0.9, 0.2)
     """The larger of the two is held out."""
-    least_used_memories: int = 50
-    most_of_one_memory: float = 0.2
+    least_used_memories: int = _within(0, MANY, 50)
+    most_of_one_memory: float = _within(0.0, 1.0, 0.2)
     """Of all that was used, what one memory may make up."""
-    least_report_share: float = 0.2
-    least_agent_report_share: float = 0.05
+    least_report_share: float = _within(0.0, 1.0, 0.2)
+    least_agent_report_share: float = _within(0.0, 1.0, 0.05)
     """An agent that reports less is left out, and does not block."""
-    least_effective_sessions: float = 100.0
-    most_standard_error: float = 0.05
-    top_k: int = 10
-    bootstrap_rounds: int = 2_000
-    confidence: float = 0.95
-    non_inferiority: float = 0.01
+    least_effective_sessions: float = _within(0.0, 1e9, 100.0)
+    most_standard_error: float = _within(0.001, 100.0, 0.05)
+    top_k: int = _within(1, 1_000, 10)
+    bootstrap_rounds: int = _within(100, 100_000, 2_000)
+    confidence: float = _within(0.5, 0.999, 0.95)
+    non_inferiority: float = _within(0.0, 1.0, 0.01)
     """By how much nDCG may fall, by its lower bound, where a person decides."""
-    most_starvation: float = 0.02
+    most_starvation: float = _within(0.0, 1.0, 0.02)
     """By how much a starvation figure may rise: what one sample differs from another by."""
-    least_curve_sessions: int = 2_000
+    least_curve_sessions: int = _within(0, MANY, 2_000)
     """Sessions with a used and an unused memory, for curves to take the place of linear weights."""
-    least_curve_folds: int = 3
+    least_curve_folds: int = _within(0, 100, 3)
     """Time folds in a row that curves have to win for it."""
 
 
@@ -163,7 +172,12 @@ def one_schema(dataset: Dataset) -> Gate:
 
 def data_gates(dataset: Dataset, pairs: Pairs, agents: Sequence[Coverage], settings: GateSettings) -> list[Gate]:
     """The gates that need no fit. `pairs` are of all agents that are not left out."""
-    gates = [sound(dataset), one_schema(dataset), _sessions(dataset, pairs, settings), _reports(agents, settings)]
+    gates = [
+        sound(dataset),
+        one_schema(dataset),
+        _sessions(dataset, pairs, settings),
+        _reports(dataset, agents, settings),
+    ]
     return [*gates, *_memories(dataset, pairs, settings)]
 
 
@@ -194,22 +208,24 @@ def _sessions(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> Gate:
     return Gate("sessions", float(count), float(least), False, f"Not enough data. {why}.")
 
 
-def _reports(agents: Sequence[Coverage], settings: GateSettings) -> Gate:
+def _reports(dataset: Dataset, agents: Sequence[Coverage], settings: GateSettings) -> Gate:
     silent = silent_agents(agents, settings)
     heard = [each for each in agents if each.agent not in silent]
     packets = sum(each.packets for each in heard)
     share = sum(each.reported for each in heard) / packets if packets else 0.0
+    is_open = int((dataset.packets.state == STATES.index(ReportState.OPEN)).sum())
+    waiting = f" {is_open} more have no report yet and are still OPEN: they do not count." if is_open else ""
     without = ""
     if silent:
         named = ", ".join(repr(name) for name in silent[:10])
         without = f" Left out, as they report on fewer than {settings.least_agent_report_share:.0%}: {named}."
     if share >= settings.least_report_share:
-        words = f"{share:.0%} of the packets were reported on.{without}"
+        words = f"Of {packets} packets {share:.0%} were reported on.{waiting}{without}"
         return Gate("report_share", share, settings.least_report_share, True, words)
     words = (
         f"Of {packets} packets {share:.1%} were reported on; {settings.least_report_share:.0%} are needed, or what is "
-        f"silent decides.{without} Have every client call ReportUse after each turn; `memory-ranker audit` shows the "
-        "share by client."
+        f"silent decides.{waiting}{without} Have every client call ReportUse after each turn; `memory-ranker "
+        "audit` shows the share by client."
     )
     return Gate("report_share", share, settings.least_report_share, False, words)
 
@@ -276,7 +292,8 @@ def fit_gates(fit: LinearFit | CurvesFit, settings: GateSettings) -> list[Gate]:
 
 
 def changed(settings: GateSettings, given: Mapping[str, str]) -> GateSettings:
-    """The settings with values by name, as texts. ValueError names the one that is unknown or no such number."""
+    """The settings with values by name, as texts. ValueError names the one that is unknown, no such number, or out of
+    its bounds."""
     known = {each.name: each for each in dataclasses.fields(GateSettings)}
     values: dict[str, float | int] = {}
     for name, text in given.items():
@@ -287,7 +304,8 @@ def changed(settings: GateSettings, given: Mapping[str, str]) -> GateSettings:
             value = kind(text)
         except ValueError as error:
             raise ValueError(f"{name} is {text!r}; must be a number like {getattr(settings, name)}") from error
-        if not 0 <= value < float("inf"):
-            raise ValueError(f"{name} is {text!r}; must be 0 or more")
+        low, high = known[name].metadata["low"], known[name].metadata["high"]
+        if not low <= value <= high:  # NaN is within nothing
+            raise ValueError(f"{name} is {text!r}; must be from {low:,} to {high:,}")
         values[name] = value
     return dataclasses.replace(settings, **values)  # type: ignore[arg-type]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sidecar.domain import Packet
-from sidecar.errors import RankerError, StoreNotFoundError
+from sidecar.errors import NotFoundError, RankerError, StoreNotFoundError
 from sidecar.store.log import LoggedReport, LogRow
-from sidecar.store.log_reading import read_log
+from sidecar.store.log_reading import has_packets, read_log
 from sidecar.store.log_rows import read_row
 from training.dataset import EVERYTHING, Cutoffs
 
@@ -35,11 +35,13 @@ def read_source(
 
     A folder or a .db file is a store, which may be in use; .parquet is what `export-log` wrote; anything else is an
     export in JSON Lines, of which memories and all but packets and reports are passed over. `progress` hears packets of
-    packets for a store, bytes of bytes for a file. Raises StoreNotFoundError, UnreadableLogError, or what is wrong with
-    the store.
+    packets for a store, bytes of bytes for a file. Raises StoreNotFoundError, NotFoundError if the log has no packet of
+    the namespace, in this window or out of it, UnreadableLogError, or what is wrong with the store.
     """
     database = database_of(path)
     if database is not None:
+        if namespace and not has_packets(database, namespace):
+            raise _no_packet(namespace)
         yield from read_log(database, namespace, cutoffs.from_time, cutoffs.event, progress)
         return
     if not path.is_file():
@@ -51,9 +53,17 @@ def read_source(
     else:
         rows = _lines(path, progress)
     # A report follows its packet in every log of ours; of the other namespaces neither is kept.
+    is_there = not namespace
     for row in rows:
         if not namespace or (row.namespace == namespace if isinstance(row, Packet) else True):
+            is_there = is_there or isinstance(row, Packet)
             yield row
+    if not is_there:
+        raise _no_packet(namespace)
+
+
+def _no_packet(namespace: str) -> NotFoundError:
+    return NotFoundError(f"namespace: this log has no packet of {namespace!r}; names are compared byte for byte")
 
 
 def database_of(path: Path) -> Path | None:

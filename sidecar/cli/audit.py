@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli import screen
-from sidecar.cli.connection import Connection, server_options
+from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.failures import ExitCode, exit_with
 from sidecar.cli.parsing import length_value
 from sidecar.cli.plain import plain, word
@@ -70,6 +70,8 @@ def audit(
         _show_sql(namespace, window, postgresql)
         return
     with connection.client() as client:
+        if namespace:
+            check_namespace(client, namespace)
         response = client.audit(namespace, window=window, importance=importance)
     if connection.as_json:
         screen.document(plain(response))

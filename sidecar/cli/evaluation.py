@@ -117,7 +117,9 @@ def _systems(weights: tuple[str, ...], features: tuple[str, ...], embedders: tup
                 found.append((text, make_weights("request", features_of, **given)))
         found += [(name, make_weights("request", {name: 1.0})) for name in features]
         made = [(spec, make_embedder(spec)) for spec in embedders]
-    except (InvalidRequestError, SettingsError, UnknownWeightsError) as error:
+    except UnknownWeightsError as error:
+        raise Failure(error.message, ExitCode.NOT_FOUND, reason=error.reason) from error
+    except (InvalidRequestError, SettingsError) as error:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
     systems = [
         System(name if len(made) == 1 else f"{name} with {spec}", each, embedder)

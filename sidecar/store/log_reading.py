@@ -38,13 +38,26 @@ def read_log(
     SchemaTooNewError or StoreDamagedError if it is not one that this program reads.
     """
     if not database.is_file():
-        raise StoreNotFoundError(f"there is no store at {database}; name the folder of --data, or its memories.db")
+        raise _no_store(database)
     try:
         with contextlib.closing(connect_for_reading(database)) as connection:
             _check(connection, database)
             yield from _rows(connection, namespace, from_time, until_time, progress)
     except sqlite3.Error as error:
         raise translate(error) from error
+
+
+def has_packets(database: Path, namespace: str) -> bool:
+    """True if the log has a packet of the namespace, whenever it was made. Raises as `read_log`."""
+    if not database.is_file():
+        raise _no_store(database)
+    try:
+        with contextlib.closing(connect_for_reading(database)) as connection:
+            _check(connection, database)
+            found = connection.execute("SELECT 1 FROM packets WHERE namespace = ? LIMIT 1", (namespace,)).fetchone()
+    except sqlite3.Error as error:
+        raise translate(error) from error
+    return found is not None
 
 
 def read_stored_model(database: Path, version: str = "") -> tuple[str, bytes] | None:
@@ -69,6 +82,10 @@ def read_signals(database: Path, namespace: str = "") -> dict[tuple[str, str], d
             return importance.read_signals(connection, namespace)
     except sqlite3.Error as error:
         raise translate(error) from error
+
+
+def _no_store(database: Path) -> StoreNotFoundError:
+    return StoreNotFoundError(f"there is no store at {database}; name the folder of --data, or its memories.db")
 
 
 def _check(connection: sqlite3.Connection, database: Path) -> None:

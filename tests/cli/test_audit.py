@@ -49,6 +49,13 @@ def test_figures_are_shown_and_sent_as_json(run: Run, served: list[str]) -> None
     assert run("audit", "--window", "soon").exit_code == 2
 
 
+def test_a_namespace_that_is_not_there_is_not_healthy(run: Run, served: list[str]) -> None:
+    """A misspelt name is told as such, in words and in the JSON, and not taken for a log without faults."""
+    asked = run("audit", "--namespace", "nosuch")
+    assert (asked.exit_code, "there is no namespace nosuch" in asked.stderr) == (ExitCode.NOT_FOUND, True)
+    assert json.loads(run("audit", "--namespace", "nosuch", "--json").stderr)["error"]["exit_code"] == 3
+
+
 def test_the_sql_is_printed_for_any_client(run: Run) -> None:
     """Statements end in a semicolon and are SQL, each with its question as a comment; no server is asked."""
     printed = run("audit", "--sql", "--address", "unix:/nonexistent/socket", "--window", "7d")

@@ -208,7 +208,13 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     packets = [make_packet("empty", []), *log_of(make_dataset(TRUTH, sessions=3, seed=3))]
     write_log(tmp_path / "log.jsonl", packets)
     code, found = evaluated("engin", tmp_path / "log.jsonl")
-    assert (code, "Did you mean 'engine'" in found["error"]["message"]) == (ExitCode.USAGE, True)
+    assert (code, "MODEL: weights: there are none named 'engin'" in found["error"]["message"]) == (
+        ExitCode.NOT_FOUND,
+        True,
+    )
+    assert "Did you mean 'engine'" in found["error"]["message"]
+    code, found = evaluated("engine", tmp_path / "log.jsonl", "--against", "nosuch")
+    assert (code, found["error"]["message"].startswith("--against: ")) == (ExitCode.NOT_FOUND, True)
     for preset in ("smartctx", "importance"):
         code, found = evaluated(preset, tmp_path / "log.jsonl")
         assert (code, f"what '{preset}' measures" in found["error"]["message"]) == (ExitCode.GATED, True)

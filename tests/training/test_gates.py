@@ -10,8 +10,12 @@ import pytest
 
 from sidecar.audit.metrics import ndcg_at, order
 from sidecar.features import FEATURE_NAMES
+from sidecar.store.log import LogRow
 from sidecar.weights import make_weights
+from tests.training.logs import HOUR, make_packet, make_report
+from tests.training.logs import START as AT
 from tests.training.made import Agent, Truth, make_dataset
+from tests.training.test_dataset import PLAIN
 from training.dataset import Cutoffs, Dataset, build_dataset
 from training.gates import (
     Gate,
@@ -282,6 +286,43 @@ def test_settings_are_named_and_checked() -> None:
         changed(SETTINGS, {"leest": "1"})
     with pytest.raises(ValueError, match="must be a number"):
         changed(SETTINGS, {"top_k": "many"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("confidence", "2", "must be from 0.5 to 0.999"),
+        ("confidence", "nan", "must be from 0.5 to 0.999"),
+        ("bootstrap_rounds", "0", "must be from 100 to 100,000"),
+        ("top_k", "0", "must be from 1 to 1,000"),
+        ("held_out_share", "5", "must be from 0.0 to 0.9"),
+        ("held_out_share", "nan", "must be from 0.0 to 0.9"),
+        ("most_standard_error", "0", "must be from 0.001 to 100.0"),
+        ("most_starvation", "inf", "must be from 0.0 to 1.0"),
+        ("least_fit_sessions", "0", "must be from 1 to 1,000,000,000"),
+        ("least_curve_folds", "-1", "must be from 0 to 100"),
+    ],
+)
+def test_a_setting_out_of_bounds_is_refused(name: str, value: str, says: str) -> None:
+    """In words with the setting, the value and both bounds; NaN is within none."""
+    with pytest.raises(ValueError, match=re.escape(f"{name} is {value!r}; {says}")):
+        changed(SETTINGS, {name: value})
+
+
+def test_every_default_and_bound_is_taken() -> None:
+    """What a setting is without being set, and the ends of its range, may be written out."""
+    for each in fields(GateSettings):
+        for value in (each.default, each.metadata["low"], each.metadata["high"]):
+            assert getattr(changed(SETTINGS, {each.name: str(value)}), each.name) == value
+
+
+def test_open_packets_are_said_not_to_count() -> None:
+    """One of five was reported on and four are OPEN: the share is of one packet, and the words say so."""
+    packets = [make_packet(f"p{number}", PLAIN, create_time=AT + number) for number in range(5)]
+    rows: list[LogRow] = [*packets, make_report("p0", ["p0-m0"], at=AT + HOUR)]
+    gate = found(build_dataset(rows, Cutoffs(event=AT + HOUR, ingest=AT + 2 * HOUR)))["report_share"]
+    assert (gate.value, gate.passed) == (1.0, True)
+    assert gate.words.startswith("Of 1 packets 100% were reported on. 4 more have no report yet and are still OPEN")
 
 
 def test_the_page_has_every_gate_and_setting() -> None:

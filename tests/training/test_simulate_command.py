@@ -77,7 +77,7 @@ def test_any_preset_is_evaluated_on_what_it_wrote(tmp_path: Path) -> None:
         (("--agent", ":use=1"), ExitCode.USAGE, "needs a name"),
         (("--agent", "a", "--agent", "a:use=1"), ExitCode.USAGE, "is named twice"),
         (("--weights", "smartctx"), ExitCode.USAGE, "cannot be trained from"),
-        (("--weights", "engin"), ExitCode.USAGE, "Did you mean 'engine'"),
+        (("--weights", "engin"), ExitCode.NOT_FOUND, "Did you mean 'engine'"),
         (("--out", "log.csv"), ExitCode.USAGE, "must end in .parquet"),
         (("nowhere.json",), ExitCode.NOT_FOUND, "nowhere.json"),
         (("empty.json",), ExitCode.USAGE, "two at least are needed"),

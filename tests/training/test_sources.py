@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sidecar.domain import Channel, LeftOutReason
-from sidecar.errors import StoreDamagedError, StoreNotFoundError, StoreUnavailableError
+from sidecar.errors import NotFoundError, StoreDamagedError, StoreNotFoundError, StoreUnavailableError
 from sidecar.store.log import LogRow
 from sidecar.store.log_rows import write_row
 from sidecar.store.store import Store
@@ -94,6 +94,17 @@ def test_a_namespace_and_a_window_are_read_alone(stored: Path, tmp_path: Path) -
         found = build_dataset(read_source(path, "other", window), window)
         assert set(found.packets.namespace) == {"other"}
         assert found.packets.packet_id == tuple(f"p{n:02}" for n in range(4, 20) if n % 3 == 0)
+
+
+def test_a_namespace_without_a_packet_is_told(stored: Path, tmp_path: Path) -> None:
+    """By whichever reader; one that has packets outside the window alone is there, and gives none."""
+    table = tmp_path / "log.parquet"
+    write_parquet(table, log())
+    early = Cutoffs(event=START - 1)
+    for path in (stored, table):
+        with pytest.raises(NotFoundError, match="no packet of 'nosuch'"):
+            list(read_source(path, "nosuch"))
+        assert not build_dataset(read_source(path, "other", early), early).packets.packet_id
 
 
 def test_parquet_keeps_numbers_that_are_none(tmp_path: Path) -> None:

@@ -50,6 +50,12 @@ def as_json(*arguments: object) -> tuple[int, dict[str, Any]]:
     return found.exit_code, json.loads(found.stdout)
 
 
+def as_json_error(*arguments: object) -> tuple[int, dict[str, Any]]:
+    """The same for a command that fails."""
+    found = ran(*arguments, "--json")
+    return found.exit_code, json.loads(found.stderr)
+
+
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file of a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -139,16 +145,53 @@ def test_a_model_is_never_written_over(place: Path) -> None:
 
 def test_what_fails_is_no_refusal(place: Path) -> None:
     """A missing log, a broken one, weights that are not there: other codes than a gate's, with the way out."""
-    found = ran("train", "nowhere.jsonl")
-    assert (found.exit_code, "there is no log" in found.output) == (ExitCode.NOT_FOUND, True)
+    missing = ran("train", "nowhere.jsonl")
+    assert (missing.exit_code, "there is no log" in missing.output) == (ExitCode.NOT_FOUND, True)
     (place / "broken.jsonl").write_text('{"packet_id": 3')
     assert "line 1" in ran("train", "broken.jsonl").output
     path = log(place / "log.jsonl", sessions=4)
-    assert ran("train", path, "--base", "strat").exit_code == ExitCode.USAGE
-    assert "Did you mean 'start'" in ran("train", path, "--base", "strat").output
+    code, found = as_json_error("train", path, "--base", "strat")
+    assert (code, found["error"]["reason"]) == (ExitCode.NOT_FOUND, "UNKNOWN_WEIGHTS")
+    for words in ("--base: ", "Did you mean 'start'", "folder or archive", "a model's version"):
+        assert words in found["error"]["message"]
     assert "cannot be started from" in ran("train", path, "--base", "smartctx").output
     assert "there is no gate setting" in ran("train", path, "--gate", "x=1").output
     assert ran("train", path, "--gate", "top_k").exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    "command", [("train",), ("evaluate", "engine"), ("train-importance",), ("export-log", "--out", "x")]
+)
+def test_a_window_that_ends_before_it_begins_is_refused(place: Path, command: tuple[str, ...]) -> None:
+    """As the command line's fault, before the log is read."""
+    code, found = as_json_error(*command, place, "--from", "2024-01-01", "--until", "2023-01-01")
+    assert (code, "--until 2023-01-01" in found["error"]["message"]) == (ExitCode.USAGE, True)
+    assert "is not before" in found["error"]["message"]
+
+
+@pytest.mark.parametrize("command", [("train", "--base", "start"), ("evaluate", "engine")])
+def test_a_namespace_without_a_packet_is_not_there(place: Path, command: tuple[str, ...]) -> None:
+    """Not too few data of it: its name is told."""
+    code, found = as_json_error(*command, log(place / "log.jsonl", sessions=4), "--namespace", "nosuch")
+    assert (code, found["error"]["reason"]) == (ExitCode.NOT_FOUND, "NOT_FOUND")
+    assert "no packet of 'nosuch'" in found["error"]["message"]
+
+
+@pytest.mark.parametrize("command", [("train", "nowhere.jsonl"), ("simulate",)])
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--max-l1", "nan"), "--max-l1"),
+        (("--max-step", "NaN"), "--max-step"),
+        (("--max-step", "-1"), "--max-step"),
+        (("--gate", "confidence=nan"), "confidence is 'nan'; must be from 0.5"),
+        (("--gate", "bootstrap_rounds=0"), "bootstrap_rounds is '0'; must be from 100"),
+    ],
+)
+def test_numbers_out_of_bounds_are_refused(command: tuple[str, ...], flags: tuple[str, ...], says: str) -> None:
+    """By the command line, before anything is read or played; also with --json."""
+    code, found = as_json_error(*command, *flags)
+    assert (code, says in found["error"]["message"]) == (ExitCode.USAGE, True)
 
 
 def test_gates_are_set_by_name(place: Path) -> None:

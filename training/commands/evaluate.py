@@ -76,8 +76,8 @@ def evaluate(
     from training.evaluate import evaluate as evaluated
     from training.variants import ways_of
 
-    given = None if model == SHADOW else read_model(model, source)
-    other = None if against == LOGGED else read_model(against, source)
+    given = None if model == SHADOW else read_model(model, source, "MODEL")
+    other = None if against == LOGGED else read_model(against, source, "--against")
     shadows = Shadows()
     with steps() as advance, log_errors():
         rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
@@ -143,7 +143,7 @@ def _registered(version: str, source: Path) -> Model | None:
     database = database_of(source)
     if database is None or read_stored_model(database, version) is None:
         return None
-    return read_model(version, source)
+    return read_model(version, source, "MODEL")
 
 
 def _known_before(model: str, dataset: Dataset, packets: np.ndarray) -> int:

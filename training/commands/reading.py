@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -63,12 +64,12 @@ def movement_caps(gates: GateSettings, max_l1: float | None, max_step: float | N
 
 
 def finite(found: Any) -> Any:
-    """The same for JSON, which has no infinities: None in their place."""
+    """The same for JSON, which has neither infinities nor NaN: None in their place."""
     if isinstance(found, Mapping):
         return {name: finite(value) for name, value in found.items()}
     if isinstance(found, list):
         return [finite(value) for value in found]
-    return None if isinstance(found, float) and abs(found) == float("inf") else found
+    return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def log_options(command: Command) -> Command:
@@ -94,6 +95,8 @@ def log_options(command: Command) -> Command:
         **others: Any,
     ) -> Any:
         check_extra()
+        if start is not None and until is not None and start >= until:
+            raise click.UsageError(f"--from {start} is not before --until {until}: no packet lies between them")
         cutoffs = Cutoffs(_micros(until), _micros(reports_until), _micros(start))
         return command(source=source if source is not None else data_folder(), cutoffs=cutoffs, **others)
 
@@ -121,9 +124,10 @@ def read_dataset(source: Path, namespace: str, cutoffs: Cutoffs, advance: Advanc
         return build_dataset(rows, cutoffs)
 
 
-def read_model(base: str, source: Path) -> Model:
+def read_model(base: str, source: Path, option: str) -> Model:
     """Weights by their name, or a model by its folder, its archive or its version in the registry of the store that
-    `source` is. "" means what serves: the store's active model, else the settings' weights. Raises Failure."""
+    `source` is. "" means what serves: the store's active model, else the settings' weights. Raises Failure, which names
+    the command line's `option` that has no such weights."""
     path, database = Path(base), database_of(source)
     try:
         if base and (os.sep in base or path.exists()):
@@ -140,6 +144,12 @@ def read_model(base: str, source: Path) -> Model:
     try:
         holder = settled_weights(resolve({}, settings_environ(os.environ)).settings)
         weights = holder.named(base) if base else holder.active
-    except (SettingsError, UnknownWeightsError) as error:
+    except SettingsError as error:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+    except UnknownWeightsError as error:
+        words = (
+            f"{option}: {error.message} A model's folder or archive may be given too, and a model's version, where the "
+            "log is a store that has it in its registry."
+        )
+        raise Failure(words, ExitCode.NOT_FOUND, reason=error.reason) from error
     return Model(weights)

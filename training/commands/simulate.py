@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sidecar.cli import screen
+from sidecar.cli.connection import NumberRange
 from sidecar.cli.evaluation import read_judged
 from sidecar.cli.failures import ExitCode, Failure, unwritable
 from sidecar.cli.parsing import PATH
@@ -55,7 +56,7 @@ Examples:
 )
 @click.option(
     "--at-first",
-    type=click.FloatRange(0.01, 1),
+    type=NumberRange(0.01, 1),
     default=1.0,
     metavar="X",
     help="Share of memories there in round 1; the others come evenly.  [default: 1]",
@@ -73,8 +74,8 @@ Examples:
     callback=gate_settings,
     help="Set a gate's threshold; repeat for more.",
 )
-@click.option("--max-l1", type=click.FloatRange(0, 2), metavar="X", help="Sum of moves at most.  [default: 0.2]")
-@click.option("--max-step", type=click.FloatRange(0, 1), metavar="X", help="One move at most.  [default: 0.05]")
+@click.option("--max-l1", type=NumberRange(0, 2), metavar="X", help="Sum of moves at most.  [default: 0.2]")
+@click.option("--max-step", type=NumberRange(0, 1), metavar="X", help="One move at most.  [default: 0.05]")
 @click.option("--embedder", default=DEFAULT_EMBEDDER, metavar="SPEC", help="As in `eval`.  [default: wordllama]")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N", help="Of every draw.  [default: 0]")
 @click.option("--out", type=PATH, metavar="FILE", help="Write the log of all rounds as Parquet.")
@@ -112,7 +113,7 @@ def simulate(
         raise click.UsageError(f"--agent {min(repeated)} is named twice; name each agent once")
     if out is not None and out.suffix != ".parquet":
         raise click.UsageError(f"--out {out} must end in .parquet, by which `train` knows it")
-    model = read_model(weights, Path(os.devnull))
+    model = read_model(weights, Path(os.devnull), "--weights")
     if model.common.variants or model.common.curves:
         raise click.UsageError(f"--weights {weights} cannot be trained from: name weights without ways of their own")
     settings = TrainSettings(

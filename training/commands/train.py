@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sidecar.cli import screen
+from sidecar.cli.connection import NumberRange
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
@@ -65,8 +66,8 @@ in the model's manifest; docs/training.md has every gate and its setting.""",
     callback=gate_settings,
     help="Set a gate's threshold; repeat for more.",
 )
-@click.option("--max-l1", type=click.FloatRange(0, 2), metavar="X", help="Sum of moves at most.  [default: 0.2]")
-@click.option("--max-step", type=click.FloatRange(0, 1), metavar="X", help="One move at most.  [default: 0.05]")
+@click.option("--max-l1", type=NumberRange(0, 2), metavar="X", help="Sum of moves at most.  [default: 0.2]")
+@click.option("--max-step", type=NumberRange(0, 1), metavar="X", help="One move at most.  [default: 0.05]")
 @click.option("--no-prior", is_flag=True, help="Fit without holding on to the old weights.")
 @click.option("--no-half-lives", is_flag=True, help="Leave half-lives as they are.")
 @click.option("--no-namespaces", is_flag=True, help="One set of weights for all namespaces.")
@@ -111,7 +112,7 @@ def train(
     )
     settings = replace(settings, lambdas=(0.0,)) if no_prior else settings
     _check_out(out, dry_run=dry_run)
-    model = read_model(base, source)
+    model = read_model(base, source, "--base")
     _check_base(model, form, namespace)
     with steps() as advance:
         dataset = read_dataset(source, namespace, cutoffs, advance)
