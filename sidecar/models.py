@@ -21,7 +21,17 @@ from sidecar.weights import WeightsHolder
 from sidecar.weights.archive import files_of
 from sidecar.weights.artifact import Artifact, verify
 from sidecar.weights.holder import AtWork
-from sidecar.weights.roles import SETTINGS, Action, Outcome, Role, RoleEvent, Standing, gate_fault, standing
+from sidecar.weights.roles import (
+    SETTINGS,
+    Action,
+    Outcome,
+    Role,
+    RoleEvent,
+    Standing,
+    base_warning,
+    gate_fault,
+    standing,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -215,6 +225,10 @@ class Models:
         gates = f"gates: training {provenance.gates['train']}, promotion {provenance.gates['promote']}"
         checks = (*artifact.checks, gates + (f"; {fault}" if fault else ""))
         with self._changing:
+            serving, warning = self._weights.active.version, ""
+            if wanted.role in (Role.ACTIVE, Role.CANARY) and version != serving:
+                warning = base_warning(provenance.base_version, serving)
+            checks = (*checks, warning) if warning else checks
             stands = self._standing()
             known = self._store.find_model(version)
             row = (
@@ -265,6 +279,8 @@ class Models:
                 logger.warning("%s is %s now, by force: %s", version, wanted.role, wanted.force_reason)
             else:
                 logger.info("%s is %s now", version, wanted.role)
+            if warning:
+                logger.warning("%s: %s", version, warning)
             self._on_outcome(Outcome.PROMOTED)
             return self.info(version), checks
 

@@ -98,6 +98,18 @@ def standing(events: Iterable[RoleEvent]) -> Standing:
     return Standing(tuple(line), canary, share, shadow)
 
 
+def base_warning(base: str, serving: str) -> str:
+    """What to know of a model before it takes the place of `serving`, where its gates compared it with `base`; "" if
+    these are the same weights."""
+    if base == serving:
+        return ""
+    return (
+        f"warning: {serving} serves, and the gates compared this model with {base}, which it started from: nothing "
+        "says that it ranks better than what it replaces. Compare them with `memory-ranker evaluate MODEL --against "
+        f"{serving}`, or train from what serves"
+    )
+
+
 def gate_fault(provenance: Provenance, role: Role, *, by_person: bool, is_forced: bool) -> str:
     """Why the gates keep a model from a role that serves; "" if they do not. A shadow changes no answer, so it may be
     anything. No reason is good enough to let a preview serve: it was fitted without any gate."""

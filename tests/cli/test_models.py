@@ -69,6 +69,23 @@ def test_a_model_is_promoted_listed_copied_and_rolled_back(call: Call, server: R
     assert document(call("rollback", model.version, "--json"))["model"]["role"] == "active"
 
 
+def test_a_model_that_was_compared_with_other_weights_than_serve_is_warned_of(
+    call: Call, server: Running, tmp_path: Path
+) -> None:
+    """Before a promotion and with it, in words and in the JSON; not where it started from what serves, or serves."""
+    other = make_artifact(tmp_path / "other", base_version="engine")
+    words = "warning: default serves, and the gates compared this model with engine"
+    assert words in call("promote", "other", "--validate-only").stdout
+    assert "warning" not in call("promote", "other", "--role", "shadow").stdout  # changes no answer
+    made = document(call("promote", "other", "--json"))
+    assert [words in each for each in made["checks"] if each.startswith("warning")] == [True]
+    assert "warning" not in call("promote", other.version).stdout
+    numbered(tmp_path / "next", 1, base_version=other.version)
+    assert "warning" not in call("promote", "next").stdout
+    numbered(tmp_path / "late", 2, base_version="default")
+    assert "compared this model with default" in call("promote", "late").stdout
+
+
 def test_the_exit_code_says_how_a_promotion_ended(call: Call, server: Running, tmp_path: Path) -> None:
     """0 promoted, 2 a wrong command line, 3 not there, 4 damaged, 9 gated; nothing but 0 changes what serves."""
     make_artifact(tmp_path / "person", seed=1, gates={"train": "passed", "promote": "person"})
