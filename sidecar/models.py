@@ -180,6 +180,13 @@ class Models:
                 target = stands.line[-2]
             served = {event.version for event in self._store.model_events() if event.role is Role.ACTIVE}
             if target and target not in served:
+                if target in self._weights.names:
+                    raise ModelNotFoundError(
+                        f"version: {target!r} are no model's weights; the setting weights = {target!r} puts them to"
+                        " work from the server's next start on, where no model serves"
+                    )
+                if self._store.find_model(target) is None:
+                    raise _unknown(target)
                 raise _unknown(target, "that has served; put it to work with `memory-ranker promote`")
             artifact = None
             if target:

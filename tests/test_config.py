@@ -74,6 +74,37 @@ def test_an_unknown_key_suggests_the_nearest(tmp_path: Path, text: str, hint: st
         resolve({}, HOME, write(tmp_path, text))
 
 
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    """Of the file, the environment and the flags; a value that another overrules is none of it."""
+    text = """
+        threads = "4"
+        thread = 3
+        log_level = "loud"
+        drain_seconds = -1
+        [weights.mine]
+        feature = {lexical = 0.5}
+    """
+    with pytest.raises(SettingsError) as caught:
+        resolve(
+            {"http": "on", "drain_seconds": "2"},
+            {**HOME, "MEMORY_RANKER_STREAMS": "0", "MEMORY_RANKER_TREADS": "3"},
+            write(tmp_path, text),
+        )
+    first, *told = caught.value.message.splitlines()
+    assert first == "7 faults:"
+    for words in (
+        "threads is '4'",
+        "without quotes",
+        "unknown setting 'thread'",
+        "log_level is 'loud'",
+        "unknown key weights.mine.feature",
+        "http is 'on'",
+        "streams is '0'",
+        "unknown variable MEMORY_RANKER_TREADS",
+    ):
+        assert len([line for line in told if words in line]) == 1, words
+
+
 def test_an_unknown_variable_suggests_the_nearest() -> None:
     """A misspelt MEMORY_RANKER_ variable is an error; other variables are none of ours."""
     with pytest.raises(SettingsError, match="did you mean 'MEMORY_RANKER_THREADS'"):
@@ -114,7 +145,17 @@ def test_a_bad_value_names_setting_value_and_limit(name: str, value: str) -> Non
     )
 
 
-@pytest.mark.parametrize("text", ["threads = true", "threads = '4x'", "drain_seconds = '1s'", "weights = 3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "threads = true",
+        "threads = '4'",
+        "threads = 4.0",
+        "drain_seconds = '1'",
+        f"drain_seconds = 1{'0' * 400}",
+        "weights = 3",
+    ],
+)
 def test_the_file_is_held_to_its_types(tmp_path: Path, text: str) -> None:
     """A value of the wrong type in the file is refused like any other."""
     with pytest.raises(SettingsError, match="it must be"):

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import grpc
 import pytest
@@ -21,7 +20,7 @@ from memoryranker.client import RankerRpcError
 
 from sidecar import errors
 from sidecar.cli.demo_server import running_server, temporary_folder
-from sidecar.cli.failures import failure_of
+from sidecar.cli.failures import ExitCode, failure_of
 from sidecar.cli.serve import exit_code
 from sidecar.config import FIELDS
 from sidecar.rpc.status import status_of
@@ -151,16 +150,48 @@ def example(kind: type[errors.RankerError]) -> errors.RankerError:
     return kind("words")
 
 
-def reasons_in_code() -> set[str]:
-    """Every reason that stands in the server's code as such, beside those of errors."""
-    found = set()
-    for path in (DOCS.parent / "sidecar" / "rpc").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "make_status" and len(node.args) > 2:
-                reason: Any = node.args[2]
-                if isinstance(reason, ast.Constant):
-                    found.add(str(reason.value))
+def reasons_in_code() -> dict[str, set[ExitCode]]:
+    """Every reason that stands in the source: of errors, in calls, and as the exit code of a failure that has no other;
+    with the exit codes beside it."""
+    found: dict[str, set[ExitCode]] = {}
+    for top in ("sidecar", "training", "proto/python"):
+        for path in (DOCS.parent / top).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                for reason, code in _reasons(node):
+                    found.setdefault(reason, set()).update({ExitCode[code]} if code else ())
     return found
+
+
+def _reasons(node: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.ClassDef):
+        for each in node.body:
+            if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "reason":
+                yield from ((str(value), "") for value in _texts(each.value))
+    if not isinstance(node, ast.Call):
+        return
+    name = ast.unparse(node.func)
+    named = {each.arg: each.value for each in node.keywords}
+    codes = [
+        each.attr
+        for given in [*node.args, *named.values()]
+        for each in ast.walk(given)
+        if isinstance(each, ast.Attribute)
+        and ast.unparse(each.value) == "ExitCode"
+        and each.attr in ExitCode.__members__
+    ]
+    if "reason" in named:
+        for value in _texts(named["reason"]):
+            yield value, codes[0] if codes else ""
+    elif name == "Failure":
+        # A code that is worked out is none that can be read here.
+        is_plain = len(node.args) < 2 or bool(codes)
+        yield from ((code, code) for code in codes or (["ERROR"] if is_plain else []))
+    elif name == "make_status" and len(node.args) > 2:
+        yield from ((value, "") for value in _texts(node.args[2]))
+
+
+def _texts(value: ast.expr) -> list[str]:
+    return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value else []
 
 
 def test_every_error_has_its_place() -> None:
@@ -182,7 +213,14 @@ def test_every_error_has_its_place() -> None:
         expected.setdefault(error.reason, (code.name, str(int(ends))))
     for reason, found in expected.items():
         assert rows[reason] == found, reason
-    assert set(rows) == {*expected, *reasons_in_code(), "NOT_IN_PACKET", "CONTRADICTORY"}
+    of_commands = dict(re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", page, re.MULTILINE))
+    assert list(of_commands) == sorted(of_commands)
+    in_code = reasons_in_code()
+    by_constant = {"NOT_IN_PACKET", "CONTRADICTORY", grpc.StatusCode.UNAVAILABLE.name}
+    assert rows.keys() | of_commands.keys() == {*expected, *in_code, *by_constant}
+    assert not rows.keys() & of_commands.keys()
+    for reason, code in of_commands.items():
+        assert int(code) in (in_code.get(reason) or {ExitCode(int(code))}), reason
 
 
 def test_every_fault_of_a_check_is_explained() -> None:

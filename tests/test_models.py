@@ -113,6 +113,10 @@ def test_the_way_back_leads_along_the_line(tmp_path: Path) -> None:
         with pytest.raises(RankerRpcError) as unknown:
             client.rollback_model("linear-000000000000")
         assert unknown.value.reason == "MODEL_NOT_FOUND"
+        assert "in the registry" in unknown.value.message
+        with pytest.raises(RankerRpcError, match="the setting weights = 'engine'") as preset:
+            client.rollback_model("engine")
+        assert preset.value.reason == "MODEL_NOT_FOUND"
         assert client.status().model_version == "default"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -206,16 +206,27 @@ def models(connection: Connection, version: str | None, out: Path | None) -> Non
                 event.time.ToJsonString(),
                 word(event, "action").replace("_", " "),
                 word(event, "role") + (f" {event.canary_share:g}" if event.canary_share else ""),
-                event.version or "(settings)",
+                _whose(events, place),
                 event.reason,
             ]
-            for event in events[:MOST_EVENTS]
+            for place, event in enumerate(events[:MOST_EVENTS])
         ]
         titles = ("time", "how", "role", "version")
         screen.table([*(Column(title) for title in titles), Column("why", is_text=True)], rows)
     for model in found:
         if model.problem:
             click.echo(f"! {screen.visible(f'{model.version} cannot serve: {model.problem}')}")
+
+
+def _whose(events: Sequence[Any], place: int) -> str:
+    """The version in the event at `place`, newest first; where a canary or a shadow ended, the one that it had been; ""
+    if that is further back than these events."""
+    event = events[place]
+    if event.version:
+        return str(event.version)
+    if word(event, "action") != "stopped":
+        return "(settings)"
+    return next((each.version for each in events[place + 1 :] if each.role == event.role), "")
 
 
 def _get(client: Client, version: str, out: Path, *, as_json: bool) -> None:

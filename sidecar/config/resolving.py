@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,21 +59,30 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
     """Settles every setting. A flag that is None was not given.
 
     `file` is the settings file; None means MEMORY_RANKER_CONFIG, else memory-ranker/config.toml below the user's
-    configuration folder if it is there. Raises SettingsError, which names setting, value, origin and limit.
+    configuration folder if it is there. Raises SettingsError, which names setting, value, origin and limit of all that
+    are wrong.
     """
     path, is_named = _file_path(environ, file)
-    from_file, tables = _read_file(path, is_named)
+    faults: list[str] = []
+    from_file, tables = _read_file(path, is_named, faults)
+    in_file = f"file {path}"
     given: dict[str, tuple[Any, str]] = {}
     for name, value in from_file.items():
-        given[name] = (value, f"file {path}")
-    for name, (value, variable) in _read_environment(environ).items():
+        given[name] = (value, in_file)
+    for name, (value, variable) in _read_environment(environ, faults).items():
         given[name] = (value, f"environment {variable}")
     for name, value in flags.items():
         if name not in FIELDS:
-            raise SettingsError(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
-        if value is not None:
+            faults.append(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
+        elif value is not None:
             given[name] = (value, f"flag --{name.replace('_', '-')}")
-    values = {name: _parse(name, value, origin) for name, (value, origin) in given.items()}
+    values = {}
+    for name, (value, origin) in given.items():
+        try:
+            values[name] = _parse(name, value, origin, in_file=origin == in_file)
+        except SettingsError as error:
+            faults.append(error.message)
+    _raise_if_any(faults)
     origins = {name: given[name][1] if name in given else "default" for name in FIELDS}
     if "data" not in values:
         values["data"] = _parse("data", _default_data(environ), "default")
@@ -82,20 +91,24 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
             "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
         )
     settings = Settings(**values, **tables)
-    _check_importance(settings)
+    _raise_if_any(list(_importance_faults(settings)))
     return Resolved(settings, origins)
 
 
-def _check_importance(settings: Settings) -> None:
+def _raise_if_any(faults: Sequence[str]) -> None:
+    if faults:
+        several = f"{len(faults)} faults:\n  " if len(faults) > 1 else ""
+        raise SettingsError(several + "\n  ".join(faults))
+
+
+def _importance_faults(settings: Settings) -> Iterator[str]:
     """The weights of the five signals sum to 1, and there is room between floor and cap."""
     weights = {name: getattr(settings, name) for name in IMPORTANCE_WEIGHTS}
     if abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
         shown = ", ".join(f"{name} {value:g}" for name, value in weights.items())
-        raise SettingsError(
-            f"{shown}: they sum to {sum(weights.values()):.12g} and must sum to 1; change the others too"
-        )
+        yield f"{shown}: they sum to {sum(weights.values()):.12g} and must sum to 1; change the others too"
     if not settings.min_importance < settings.max_importance:
-        raise SettingsError(
+        yield (
             f"min_importance is {settings.min_importance:g} and must be below max_importance, which is "
             f"{settings.max_importance:g}"
         )
@@ -123,8 +136,8 @@ def _file_path(environ: Mapping[str, str], file: Path | None) -> tuple[Path | No
     return (Path(home) / "memory-ranker" / "config.toml" if home else None), False
 
 
-def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of a file, and its tables by the names of TABLES."""
+def _read_file(path: Path | None, is_named: bool, faults: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a file, and its tables by the names of TABLES; notes what is no setting and no table."""
     if path is None or (not is_named and not path.is_file()):
         return {}, {}
     try:
@@ -139,38 +152,37 @@ def _read_file(path: Path | None, is_named: bool) -> tuple[dict[str, Any], dict[
         if "active" in presets:
             table["weights"] = presets.pop("active")
         for name, preset in presets.items():
-            _check_shape(path, name, preset)
+            faults += _shape_faults(path, name, preset)
     tables: dict[str, Any] = {"presets": presets}
     for key, field_name in (("importance", "importance_domains"), ("importance_namespaces", "importance_namespaces")):
         if not isinstance(found := table.pop(key, {}), dict):
-            raise SettingsError(f"{key} in {path} is not a table: see docs/importance.md")
+            faults.append(f"{key} in {path} is not a table: see docs/importance.md")
         tables[field_name] = found
-    for name in table:
-        if name not in FIELDS:
-            raise SettingsError(f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}")
-    return table, tables
+    faults += [f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}" for name in table if name not in FIELDS]
+    return {name: value for name, value in table.items() if name in FIELDS}, tables
 
 
-def _check_shape(path: Path, name: str, preset: Any) -> None:
-    """Refuses weights that are not written as weights are; what their numbers may be is the weights' own matter."""
+def _shape_faults(path: Path, name: str, preset: Any) -> Iterator[str]:
+    """Where weights are not written as weights are; what their numbers may be is the weights' own matter."""
     if not isinstance(preset, dict):
-        raise SettingsError(
-            f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
-        )
+        yield f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
+        return
     for key, value in preset.items():
         at = f"weights.{name}.{key}"
         if key not in WEIGHTS_KEYS:
-            raise SettingsError(f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}")
+            yield f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}"
+            continue
         numbers = [value] if key == "use_family_cap" else value.values() if isinstance(value, dict) else [None]
         if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
-            raise SettingsError(
+            yield (
                 f"{at} in {path} is {value!r}: it must be "
                 f"{'a number' if key == 'use_family_cap' else 'a table of numbers, as {lexical = 0.5}'}"
             )
 
 
-def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Value and variable by the setting's name; a variable with the prefix goes before one without."""
+def _read_environment(environ: Mapping[str, str], faults: list[str]) -> dict[str, tuple[str, str]]:
+    """Value and variable by the setting's name; a variable with the prefix goes before one without. Notes what is no
+    setting."""
     known = {ENVIRONMENT_PREFIX + name.upper(): name for name in FIELDS}
     given = {
         name: (environ[name.upper()], name.upper())
@@ -181,20 +193,22 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable == FILE_VARIABLE:
             continue
         if variable not in known:
-            raise SettingsError(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
+            faults.append(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
+            continue
         given[known[variable]] = (value, variable)
     return given
 
 
-def _parse(name: str, value: Any, origin: str) -> Any:
+def _parse(name: str, value: Any, origin: str, *, in_file: bool = False) -> Any:
     rule: Rule = FIELDS[name].metadata["rule"]
+    is_text = rule.of_text is not None and isinstance(value, str)
     try:
-        return rule.parse(value)
+        return rule.parse(rule.of_text(value) if rule.of_text and is_text and not in_file else value)
     except SaidBetterError as error:
         words = str(error)
     except (ValueError, RuntimeError):
-        words = rule.limit
-    raise SettingsError(f"{name} is {value!r} (from {origin}): it must be {words}", setting=name)
+        words = rule.limit + (", without quotes" if is_text and in_file else "")
+    raise SettingsError(f"{name} is {value!r} (from {origin}): it must be {words}")
 
 
 def _nearest(name: str, known: Any) -> str:

@@ -16,11 +16,12 @@ SOCKET_PATH_BYTES = 107
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a setting may be: in words, and as a function that takes a TOML value or a text (of a flag or a variable),
-    and returns the value or raises ValueError."""
+    """What a setting may be: in words, and as a function that takes a TOML value and returns the value or raises
+    ValueError; `of_text` makes the TOML value of a flag's or a variable's text, where that is no text."""
 
     limit: str
     parse: Callable[[Any], Any]
+    of_text: Callable[[str], Any] | None = None
 
 
 class SaidBetterError(ValueError):
@@ -44,26 +45,22 @@ def whole(low: int, high: int) -> Rule:
     """A whole number from `low` to `high`."""
 
     def parse(given: Any) -> int:
-        value = int(given) if isinstance(given, str) else given
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
             raise ValueError
-        return value
+        return given
 
-    return Rule(f"a whole number from {low} to {high}", parse)
+    return Rule(f"a whole number from {low} to {high}", parse, int)
 
 
 def number(low: float, high: float) -> Rule:
     """A number from `low` to `high`."""
 
     def parse(given: Any) -> float:
-        if isinstance(given, bool) or not isinstance(given, str | int | float):
+        if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
             raise ValueError
-        value = float(given)
-        if not low <= value <= high:
-            raise ValueError
-        return value
+        return float(given)
 
-    return Rule(f"a number from {low:g} to {high:g}", parse)
+    return Rule(f"a number from {low:g} to {high:g}", parse, float)
 
 
 def _parse_text(given: Any) -> str:

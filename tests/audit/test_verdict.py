@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import fnmatch
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.audit.verdict import Verdict, gini, judge
-from sidecar.store.audit import AuditNumbers, ClientNumbers, ReserveNumbers, ServedMemory
+from sidecar.store.audit import AuditNumbers, ClientNumbers, ModelNumbers, ReserveNumbers, ServedMemory
 
 HEALTHY = AuditNumbers(
     memory_count=400,
@@ -42,6 +45,17 @@ def test_a_fed_ranker_is_healthy() -> None:
     found = judge(HEALTHY, 5)
     assert (found.verdict, found.warnings) == (Verdict.HEALTHY, 0)
     assert found.findings[0].startswith("healthy")
+
+
+def test_the_page_has_every_figure_and_no_other() -> None:
+    """docs/audit.md has each in its table; a star stands for what the packets are told apart by."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    table = page.partition("## Figures")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"`([\w*]+)`", row)}
+    shown = {figure.name for figure in judge(replace(HEALTHY, models=(ModelNumbers("m", 9, 9, 9, 9),)), 5).figures}
+    assert [name for name in shown if not any(fnmatch.fnmatch(name, each) for each in told)] == []
+    assert [each for each in told if not fnmatch.filter(shown, each)] == []
 
 
 @pytest.mark.parametrize(

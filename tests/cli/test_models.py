@@ -175,6 +175,9 @@ def test_canary_and_shadow_come_and_go(call: Call, server: Running, tmp_path: Pa
     for version in (canary.version, shadow.version):
         assert "retired" in call("promote", version, "--role", "retired").stdout
     assert document(call("status", "--json"))["canary_version"] == ""
+    history = call("models").stdout
+    assert re.search(f"stopped +canary +{canary.version}", history)
+    assert re.search(f"stopped +shadow +{shadow.version}", history)
 
 
 def test_without_a_server_the_store_is_changed_under_its_lock(call: Call, tmp_path: Path) -> None:
