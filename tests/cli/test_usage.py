@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -144,7 +145,11 @@ def test_an_empty_path_is_refused_alike_by_every_command(
         ["train", "missing"],
         ["train", "missing.parquet"],
         ["train", "missing.db"],
+        ["train", "--base", "./missing"],
         ["evaluate", "default", "missing"],
+        ["evaluate", "./missing"],
+        ["evaluate", "default", "--against", "./missing"],
+        ["simulate", "--weights", "./missing"],
         ["train-importance", "missing.db", "--domain", "code"],
         ["export-log", "missing", "--out", "log.parquet"],
     ],
@@ -211,6 +216,22 @@ def test_without_a_server_the_address_and_the_way_out_are_named() -> None:
     assert result.stderr.count(NOWHERE.removeprefix("unix:")) == 1
     assert "memory-ranker serve" in result.stderr
     assert "(No such file or directory)" in result.stderr
+
+
+def test_no_option_takes_what_is_no_number_for_a_number_in_its_range() -> None:
+    """NaN is below and above nothing, so a range of click's own lets it in."""
+    group = click.Context(cli)
+    ranges = [
+        (name, parameter)
+        for name in cli.list_commands(group)
+        if (command := cli.get_command(group, name)) is not None
+        for parameter in command.params
+        if isinstance(parameter.type, click.FloatRange)
+    ]
+    assert {"train", "simulate"} <= {name for name, _ in ranges}
+    for _, parameter in ranges:
+        with pytest.raises(click.BadParameter, match="nan is not in the range"):
+            parameter.type.convert("nan", parameter, group)
 
 
 def test_help_lists_every_exit_code() -> None:

@@ -152,6 +152,7 @@ def test_what_fails_is_no_refusal(place: Path) -> None:
     path = log(place / "log.jsonl", sessions=4)
     code, found = as_json_error("train", path, "--base", "strat")
     assert (code, found["error"]["reason"]) == (ExitCode.NOT_FOUND, "UNKNOWN_WEIGHTS")
+    assert ran("train", path, "--base", "no/such").exit_code == ExitCode.NOT_FOUND
     for words in ("--base: ", "Did you mean 'start'", "folder or archive", "a model's version"):
         assert words in found["error"]["message"]
     assert "cannot be started from" in ran("train", path, "--base", "smartctx").output

@@ -130,7 +130,7 @@ def read_model(base: str, source: Path, option: str) -> Model:
     the command line's `option` that has no such weights."""
     path, database = Path(base), database_of(source)
     try:
-        if base and (os.sep in base or path.exists()):
+        if base and path.exists():
             artifact = read_artifact(path)
             return Model(artifact.weights, artifact.namespaces)
         if database is not None and database.is_file() and base not in PRESETS:
