@@ -220,6 +220,7 @@ def test_a_retried_rank_is_identical_but_for_memories_that_were_written_since(
     write(still, namespace, names, token_count=None)
 
     def ask() -> Any:
+        wait_until_scored(still, namespace)
         return still.rank(
             *(namespace, "harbour"),
             max_items=12,

@@ -59,10 +59,11 @@ def ranking(folder: Path, count: int) -> Iterator[tuple[Store, Ranker]]:
 def calls(folder: Path, count: int) -> float:
     """Function calls of one Rank over `count` memories, the mean over tasks that were asked before."""
     metrics = Metrics()
-    with ranking(folder, count) as (_, ranker):
+    with ranking(folder, count) as (store, ranker):
         requests = [RankRequest("n", task, max_items=20) for task in TASKS]
         for request in requests:
             ranker.rank(request, lambda: None)
+        store.settle()  # while the log is moved, packets are handed to the thread that does it
         with cProfile.Profile() as profile:
             for request in requests:
                 packet = ranker.rank(request, lambda: None).packet
