@@ -33,6 +33,8 @@ GATES = "gates.json"
 TRAIN_GATES = ("passed", "refused", "skipped")
 PROMOTE_GATES = ("automatic", "person", "refused", "skipped")
 
+BASE_VERSION_BYTES = 256
+"""The longest base_version: every list of models has it."""
 _VERSION = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _OF_NUMBERS = ("features", "caps", "half_life_days", "standard_errors")
 _LINEAR_KEYS = {"features", "caps", "use_family_cap", "half_life_days", "standard_errors", "namespaces"}
@@ -225,10 +227,17 @@ def _manifest_faults(manifest: Mapping[str, Any]) -> list[str]:
     if not _VERSION.fullmatch(manifest["version"]) or manifest["version"] in PRESETS:
         faults.append(f"version {manifest['version']!r} is no version that a model may have")
     try:
-        if datetime.datetime.fromisoformat(manifest["create_time"]).tzinfo is None:
+        time = datetime.datetime.fromisoformat(manifest["create_time"])
+        if time.tzinfo is None:
             faults.append(f"create_time {manifest['create_time']!r} has no offset from UTC")
+        else:
+            time.astimezone(datetime.UTC)
     except ValueError:
         faults.append(f"create_time {manifest['create_time']!r} is no time as RFC 3339 writes it")
+    except OverflowError:
+        faults.append(f"create_time {manifest['create_time']!r} is not in the years 1 to 9999 of UTC")
+    if (size := len(manifest["base_version"].encode())) > BASE_VERSION_BYTES:
+        faults.append(f"base_version has {size:,} bytes; at most {BASE_VERSION_BYTES}")
     for gate, allowed in (("train", TRAIN_GATES), ("promote", PROMOTE_GATES)):
         if manifest["gates"].get(gate) not in allowed:
             faults.append(f"gates.{gate} is {manifest['gates'].get(gate)!r}; must be one of {', '.join(allowed)}")

@@ -136,6 +136,18 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "form unknown": (_edit("manifest.json", lambda m: m.update(form="forest")), "form is 'forest'"),
     "time without offset": (_edit("manifest.json", lambda m: m.update(create_time="2026-05-01")), "no offset"),
     "time no time": (_edit("manifest.json", lambda m: m.update(create_time="May")), "no time"),
+    "time before all": (
+        _edit("manifest.json", lambda m: m.update(create_time="0001-01-01T00:00:00+23:59")),
+        "is not in the years 1 to 9999 of UTC",
+    ),
+    "time after all": (
+        _edit("manifest.json", lambda m: m.update(create_time="9999-12-31T23:59:59-23:59")),
+        "is not in the years 1 to 9999 of UTC",
+    ),
+    "base too long": (
+        _edit("manifest.json", lambda m: m.update(base_version="x" * 257)),
+        "base_version has 257 bytes; at most 256",
+    ),
     "gate unknown": (_edit("manifest.json", lambda m: m["gates"].update(promote="yes")), "gates.promote is 'yes'"),
     "a preset's name": (_edit("manifest.json", lambda m: m.update(version="default")), "version 'default'"),
     "a path as version": (_edit("manifest.json", lambda m: m.update(version="../x")), "version '../x'"),
