@@ -232,10 +232,10 @@ class Models:
         gates = f"gates: training {provenance.gates['train']}, promotion {provenance.gates['promote']}"
         checks = (*artifact.checks, gates + (f"; {fault}" if fault else ""))
         with self._changing:
-            serving, warning = self._weights.active.version, ""
+            serving = self._weights.active.version
             if wanted.role in (Role.ACTIVE, Role.CANARY) and version != serving:
                 warning = base_warning(provenance.base_version, serving)
-            checks = (*checks, warning) if warning else checks
+                checks = (*checks, warning) if warning else checks
             stands = self._standing()
             known = self._store.find_model(version)
             row = (
@@ -286,8 +286,6 @@ class Models:
                 logger.warning("%s is %s now, by force: %s", version, wanted.role, wanted.force_reason)
             else:
                 logger.info("%s is %s now", version, wanted.role)
-            if warning:
-                logger.warning("%s: %s", version, warning)
             self._on_outcome(Outcome.PROMOTED)
             return self.info(version), checks
 
