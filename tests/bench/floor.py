@@ -9,7 +9,6 @@ features, gates, near-duplicates or draws. No way of ranking in Python behind th
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
 from tests.bench import workload
 from tests.bench.filling import NAMESPACE
+from tests.bench.servers import serving
 
 COUNT = 10_000
 STORED = 200
@@ -44,15 +44,8 @@ SERVED = 20
 def floor_server(folder: Path) -> Iterator[str]:
     """A process that answers so; yields its address once it is ready."""
     listen = f"unix:{folder}/f.sock"
-    command = [sys.executable, "-m", "tests.bench.floor", listen, str(folder / "floor")]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-    try:
-        with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
-            grpc.channel_ready_future(channel).result(timeout=60)
+    with serving(listen, "-m", "tests.bench.floor", listen, str(folder / "floor")):
         yield listen
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def _serve(listen: str, folder: Path) -> None:

@@ -119,11 +119,18 @@ def echo_server(folder: Path, answer: bytes) -> Iterator[str]:
         "import sys; from pathlib import Path; from tests.bench.servers import serve_echo; "
         "serve_echo(sys.argv[1], Path(sys.argv[2]).read_bytes())"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, listen, str(file)], cwd=Path(__file__).parents[2])
+    with serving(listen, "-c", code, listen, str(file)):
+        yield listen
+
+
+@contextlib.contextmanager
+def serving(listen: str, *arguments: str) -> Iterator[None]:
+    """A Python process with these arguments that serves at `listen`, from when it is ready on."""
+    process = subprocess.Popen([sys.executable, *arguments], cwd=Path(__file__).parents[2])
     try:
         with grpc.insecure_channel(listen, options=[("grpc.enable_http_proxy", 0)]) as channel:
             grpc.channel_ready_future(channel).result(timeout=60)
-        yield listen
+        yield
     finally:
         process.terminate()
         process.wait(timeout=30)
