@@ -8,10 +8,11 @@ directly, of texts as `workload.topical` has them; a text's vector is the sum of
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +169,7 @@ def measure(contents: Contents, store: Store) -> dict[str, float]:
     }
 
 
-def main(folder: Path, counts: list[int]) -> None:
+def main(folder: Path, counts: Sequence[int]) -> None:
     """Measures one size after the other."""
     rows = []
     with tempfile.TemporaryDirectory() as empty, Store.open(Path(empty)) as store:
@@ -179,4 +180,8 @@ def main(folder: Path, counts: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [int(each) for each in sys.argv[2:]] or list(COUNTS))
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.growth", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where indexes are kept for the next run")
+    parser.add_argument("count", type=int, nargs="*", default=COUNTS, help="memories of one size after the other")
+    given = parser.parse_args()
+    main(given.folder, given.count)
