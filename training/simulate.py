@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -246,7 +247,7 @@ def _print_discovery(sets: Sequence[Dataset], requests: int) -> bool:
 
 
 def _print_illnesses(sets: Sequence[Dataset], seeds: int, requests: int) -> bool:
-    right = dict.fromkeys(Verdict, 0)
+    right: Counter[Verdict] = Counter()
     for seed in range(1, seeds + 1):
         called = diagnose(sets[seed % len(sets)], seed, requests)
         for illness, name in called.items():

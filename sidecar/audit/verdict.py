@@ -1,6 +1,7 @@
 """Tells a starved ranker from a broken one: numbers of the log become figures, findings in words, one verdict. Pure.
 
 The order is that in which to look: starving, position bias, flat formula, stale cache, healthy.
+With few packets none of them is called.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ ALIVE = 0.01
 
 
 class Verdict(StrEnum):
-    """What an audit comes to, in the order in which to look."""
+    """What an audit comes to, in the order in which to look; the last stands for all where there are few packets."""
 
     STARVING = "starving"
     POSITION_BIAS = "position_bias"
     FLAT_FORMULA = "flat_formula"
     STALE_CACHE = "stale_cache"
     HEALTHY = "healthy"
+    TOO_LITTLE = "too_little"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def judge(numbers: AuditNumbers, min_reported_sessions: int) -> Audit:
     )
     verdict, findings = Verdict.HEALTHY, []
     if numbers.packets < FEW_PACKETS:
+        verdict = Verdict.TOO_LITTLE
         findings.append(f"too little to tell: {numbers.packets} packets; look again from {FEW_PACKETS} on")
     else:
         for name, test in tests:

@@ -22,6 +22,7 @@ CODES = {
     "flat_formula": ExitCode.FLAT_FORMULA,
     "stale_cache": ExitCode.STALE_CACHE,
 }
+COLOURS = {"healthy": "green", "too_little": "yellow"}
 MOST_SHOWN = 10
 BY = ("namespace", "agent", "surface", "model")
 
@@ -47,7 +48,7 @@ Examples:
     help="Also how importances moved over rescores, and whether a kind, an author or a language scores lower for equal "
     "use.",
 )
-@click.option("--strict", is_flag=True, help="End with code 24 on a warning beside a healthy verdict.")
+@click.option("--strict", is_flag=True, help="End with code 24 on a warning beside a verdict whose code is 0.")
 @server_options(unnamed="all")
 def audit(
     connection: Connection,
@@ -61,7 +62,8 @@ def audit(
 
     The verdict is the first that holds of: starving (too few reports: feed it, the formula is innocent), position
     bias (the same few are always served and seldom used), flat formula (reports are healthy and scores do not follow:
-    now look at it), stale cache (rescored, and old packets are still served), healthy. The exit code says which.
+    now look at it), stale cache (rescored, and old packets are still served), healthy. Fewer than 20 packets are too
+    little to tell. The exit code says which.
     """
     namespace = connection.namespace if connection.namespace_given else ""
     if postgresql and not sql:
@@ -98,7 +100,7 @@ def _show_sql(namespace: str, window: datetime.timedelta | None, postgresql: boo
 
 def _show(response: Any) -> None:
     verdict = word(response, "verdict")
-    click.secho(verdict.replace("_", " "), bold=True, fg="green" if verdict == "healthy" else "red")
+    click.secho(verdict.replace("_", " "), bold=True, fg=COLOURS.get(verdict, "red"))
     for finding in response.findings:
         click.echo(f"- {screen.visible(finding)}")
     click.echo()

@@ -54,7 +54,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.POSITION_BIAS: "audit: the same few memories are always served and seldom used",
     ExitCode.FLAT_FORMULA: "audit: reports are healthy, and scores do not follow them",
     ExitCode.STALE_CACHE: "audit: packets from before a rescore are still served",
-    ExitCode.WARNED: "audit --strict: healthy, with a warning",
+    ExitCode.WARNED: "audit --strict: healthy or too little to tell, with a warning",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
     ExitCode.CLOSED: "whoever read the output has stopped, as `head` does; nothing is said",
 }

@@ -194,7 +194,8 @@ def test_both_forms_of_the_sql_are_alike() -> None:
 
 
 def test_a_running_server_answers(client: Client, namespace: str) -> None:
-    """Verdict, words and figures come over the socket; a window must be above 0."""
+    """Verdict, words and figures come over the socket; a window must be above 0; a namespace that is
+    not there is not called healthy."""
     client.upsert(namespace, [{"id": f"m{n}", "content": f"deploy note number {n}"} for n in range(8)])
     for n in range(25):
         packet = client.rank(namespace, "deploy", session_id=f"s{n}", agent_id="a", surface="ide", max_items=3)
@@ -206,7 +207,9 @@ def test_a_running_server_answers(client: Client, namespace: str) -> None:
     assert figures["packets", ""] == 25
     assert figures["packets_with_feedback_by_surface", "ide"] == pytest.approx(12 / 25)
     assert client.audit(namespace, window=datetime.timedelta(days=1)).verdict == answer.verdict
-    assert client.audit("no-such-namespace").verdict == admin_pb2.AUDIT_VERDICT_HEALTHY
+    unknown = client.audit("no-such-namespace")
+    assert unknown.verdict == admin_pb2.AUDIT_VERDICT_TOO_LITTLE
+    assert unknown.findings[0].startswith("too little to tell: 0 packets")
     with pytest.raises(RankerRpcError) as refused:
         client.audit(namespace, window=datetime.timedelta(0))
     assert [each.field for each in refused.value.violations] == ["window"]

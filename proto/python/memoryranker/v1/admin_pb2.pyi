@@ -19,6 +19,7 @@ class AuditVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AUDIT_VERDICT_FLAT_FORMULA: _ClassVar[AuditVerdict]
     AUDIT_VERDICT_STALE_CACHE: _ClassVar[AuditVerdict]
     AUDIT_VERDICT_HEALTHY: _ClassVar[AuditVerdict]
+    AUDIT_VERDICT_TOO_LITTLE: _ClassVar[AuditVerdict]
 
 class Evidence(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -49,6 +50,7 @@ AUDIT_VERDICT_POSITION_BIAS: AuditVerdict
 AUDIT_VERDICT_FLAT_FORMULA: AuditVerdict
 AUDIT_VERDICT_STALE_CACHE: AuditVerdict
 AUDIT_VERDICT_HEALTHY: AuditVerdict
+AUDIT_VERDICT_TOO_LITTLE: AuditVerdict
 EVIDENCE_UNSPECIFIED: Evidence
 EVIDENCE_INSUFFICIENT: Evidence
 EVIDENCE_NONE: Evidence
