@@ -27,6 +27,7 @@ from sidecar.importance.settled import settled_importance
 from sidecar.loading import load_all, prepare
 from sidecar.observe import systemd
 from sidecar.observe.observer import Observer
+from sidecar.plurals import counted
 from sidecar.retrieval import heap
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
@@ -143,7 +144,7 @@ class Sidecar:
             undo.callback(self.drain)
             self._open = undo.pop_all()
         seconds = (self._clock() - start_time) / 1e6
-        logger.info("serving on %s: %d memories, ready after %.1f s", server.listen, memory_count, seconds)
+        logger.info("serving on %s: %s, ready after %.1f s", server.listen, counted(memory_count, "memory"), seconds)
 
     def drain(self) -> None:
         """Takes no more calls, and returns once those that run have finished or used up `drain_seconds`."""

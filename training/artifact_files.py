@@ -13,6 +13,7 @@ import numpy as np
 from sidecar import __version__
 from sidecar.domain import Micros
 from sidecar.features import FEATURE_NAMES
+from sidecar.plurals import counted
 from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance, json_bytes
 from sidecar.weights.curves import table_of as curves_table
@@ -139,8 +140,9 @@ def model_card(run: Run, trained: Trained) -> str:
         f"- Made from packets of {window['from_time']} until {window['event_cutoff_time']}, with the reports received "
         f"until {window['ingest_cutoff_time']}.",
         f"- Starts from: {provenance.base_version}. Seed: {provenance.seed}.",
-        f"- {counts['reported_packets']} of {counts['packets']} packets were reported on; {counts['fitted_sessions']} "
-        f"sessions were fitted on, {counts['held_out_sessions']} held out by time.",
+        f"- {counts['reported_packets']} of {counted(counts['packets'], 'packet was', 'packets were')} reported on; "
+        f"{counted(counts['fitted_sessions'], 'session was', 'sessions were')} fitted on, "
+        f"{counts['held_out_sessions']} held out by time.",
         f"- Promotion: {provenance.gates['promote']}."
         + (" A preview: made without gates and movement caps, it cannot be promoted." if run.settings.preview else ""),
     ]
@@ -157,7 +159,8 @@ def model_card(run: Run, trained: Trained) -> str:
     lines += ["", "## Namespaces with weights of their own", ""]
     differing = [each for each in trained.namespaces.found if each.differs]
     lines += [
-        f"- {each.namespace!r}: {each.difference:.3f} apart from the common ones, from {each.sessions} sessions"
+        f"- {each.namespace!r}: {each.difference:.3f} apart from the common ones, from "
+        f"{counted(each.sessions, 'session')}"
         for each in differing[:NAMED]
     ] or ["None."]
     lines += [f"- And {len(differing) - NAMED:,} more."] if len(differing) > NAMED else []

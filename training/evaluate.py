@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Packet, ShadowScores
+from sidecar.plurals import counted
 from sidecar.store.log import LogRow
 from training.dataset import Dataset
 from training.gates import GateSettings
@@ -51,8 +52,8 @@ class Evaluation:
         sessions = self.ndcg.difference.sessions
         if not self.sufficient:
             return (
-                f"INSUFFICIENT: {sessions} sessions have a used and an unused memory in one packet; {MIN_SESSIONS} are "
-                "needed. Widen the window, and have agents report completely"
+                f"INSUFFICIENT: {counted(sessions, 'session has', 'sessions have')} a used and an unused memory in "
+                f"one packet; {MIN_SESSIONS} are needed. Widen the window, and have agents report completely"
             )
         return {
             "better": "It ranks what was used higher: the interval lies above 0",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import ReportState
 from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from sidecar.plurals import counted
 from training.curves import PROOF_TOLERANCE, CurvesFit
 from training.dataset import STATES, Dataset
 from training.held_out import RELEVANT
@@ -142,8 +143,9 @@ def sound(dataset: Dataset) -> Gate:
     ]
     what = f"feature {wrong[0]}" if wrong else "a label"
     words = (
-        f"{len(bad)} logged memories have a number that is none or outside [0, 1]: first {what} of memory {memory!r} "
-        f"in packet {packet!r}. Find out who wrote that log, and leave the packets out (--from, --until) or prune them."
+        f"{counted(len(bad), 'logged memory has', 'logged memories have')} a number that is none or outside [0, 1]: "
+        f"first {what} of memory {memory!r} in packet {packet!r}. Find out who wrote that log, and leave the packets "
+        "out (--from, --until) or prune them."
     )
     return Gate("sound_numbers", float(len(bad)), 0.0, False, words)
 
@@ -157,15 +159,16 @@ def one_schema(dataset: Dataset) -> Gate:
         if dataset.own_measures:
             listed = ", ".join(f"{count} of {name}" for name, count in dataset.own_measures.items())
             words += (
-                f" {sum(dataset.own_measures.values())} more are left out: the preset that served them ({listed}) "
-                "measures features in ways of its own, and an earlier version logged those alone."
+                f" {counted(sum(dataset.own_measures.values()), 'more is', 'more are')} left out: the preset that "
+                f"served them ({listed}) measures features in ways of its own, and an earlier version logged those "
+                "alone."
             )
         return Gate("feature_schemas", float(bool(known)), 1.0, True, words)
     listed = ", ".join(f"{count} of {name}" for name, count in dataset.other_schemas.items())
     words = (
-        f"Of {known + others} packets {others} were scored by other features ({listed}) than this version's, "
-        f"{SCHEMA_HASH}. Their numbers mean something else: start the window after the upgrade (--from TIME), or train "
-        "with the version that wrote them."
+        f"Of {counted(known + others, 'packet')} {counted(others, 'was', 'were')} scored by other features ({listed}) "
+        f"than this version's, {SCHEMA_HASH}. Their numbers mean something else: start the window after the upgrade "
+        "(--from TIME), or train with the version that wrote them."
     )
     return Gate("feature_schemas", float(len(dataset.other_schemas) + bool(known)), 1.0, False, words)
 
@@ -187,23 +190,28 @@ def _sessions(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> Gate:
     least = settings.least_fit_sessions + settings.least_held_out_sessions
     passed = count - held_out >= settings.least_fit_sessions
     if passed:
-        words = f"{count} sessions have a used and an unused memory: {count - held_out} to fit, {held_out} held out."
+        words = (
+            f"{counted(count, 'session has', 'sessions have')} a used and an unused memory: {count - held_out} to fit, "
+            f"{held_out} held out."
+        )
         return Gate("sessions", float(count), float(least), True, words)
     reports = int(dataset.packets.reported.sum())
     if not len(dataset.packets):
         why = "The log has no packet in this window: have agents call Rank, without dry_run, and report what they used"
     elif not reports:
         why = (
-            f"The log has {len(dataset.packets)} packets in this window and no report of use on any: call ReportUse "
-            "after each turn, or ReportOutput with what the agent said"
+            f"The log has {counted(len(dataset.packets), 'packet')} in this window and no report of use on any: call "
+            "ReportUse after each turn, or ReportOutput with what the agent said"
         )
     elif not (dataset.used >= RELEVANT).any():
-        why = f"{reports} packets were reported on, and none of their memories was used: look at `memory-ranker audit`"
+        heard = counted(reports, "packet was reported on, and none of its", "packets were reported on, and none of their")
+        why = f"{heard} memories was used: look at `memory-ranker audit`"
     else:
         why = (
-            f"{count} sessions have both a used and an unused memory in one packet; {max(1, least - count)} more are "
-            f"needed ({settings.least_fit_sessions} to fit, {settings.least_held_out_sessions} held out). Report "
-            "completely, also the turns in which nothing was used, and give packets a session_id"
+            f"{counted(count, 'session has', 'sessions have')} both a used and an unused memory in one packet; "
+            f"{counted(max(1, least - count), 'more is', 'more are')} needed ({settings.least_fit_sessions} to fit, "
+            f"{settings.least_held_out_sessions} held out). Report completely, also the turns in which nothing was "
+            "used, and give packets a session_id"
         )
     return Gate("sessions", float(count), float(least), False, f"Not enough data. {why}.")
 
@@ -214,18 +222,20 @@ def _reports(dataset: Dataset, agents: Sequence[Coverage], settings: GateSetting
     packets = sum(each.packets for each in heard)
     share = sum(each.reported for each in heard) / packets if packets else 0.0
     is_open = int((dataset.packets.state == STATES.index(ReportState.OPEN)).sum())
-    waiting = f" {is_open} more have no report yet and are still OPEN: they do not count." if is_open else ""
+    waiting = (
+        f" {counted(is_open, 'more has', 'more have')} no report yet: still OPEN, and not counted." if is_open else ""
+    )
     without = ""
     if silent:
         named = ", ".join(repr(name) for name in silent[:10])
         without = f" Left out, as they report on fewer than {settings.least_agent_report_share:.0%}: {named}."
     if share >= settings.least_report_share:
-        words = f"Of {packets} packets {share:.0%} were reported on.{waiting}{without}"
+        words = f"Of {counted(packets, 'packet')} {share:.0%} were reported on.{waiting}{without}"
         return Gate("report_share", share, settings.least_report_share, True, words)
     words = (
-        f"Of {packets} packets {share:.1%} were reported on; {settings.least_report_share:.0%} are needed, or what is "
-        f"silent decides.{waiting}{without} Have every client call ReportUse after each turn; `memory-ranker "
-        "audit` shows the share by client."
+        f"Of {counted(packets, 'packet')} {share:.1%} were reported on; {settings.least_report_share:.0%} are needed, "
+        f"or what is silent decides.{waiting}{without} Have every client call ReportUse after each turn; "
+        "`memory-ranker audit` shows the share by client."
     )
     return Gate("report_share", share, settings.least_report_share, False, words)
 
@@ -235,9 +245,9 @@ def _memories(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> list[Ga
     amount = np.bincount(dataset.memory_key[rows], dataset.used[rows], len(dataset.memory_id))
     distinct = int((amount > 0).sum())
     enough = distinct >= settings.least_used_memories
-    missing = settings.least_used_memories - distinct
-    words = f"{distinct} different memories were used." + (
-        "" if enough else f" {missing} more are needed, or the fit learns these by heart: widen the window (--from)."
+    missing = counted(settings.least_used_memories - distinct, "more is", "more are")
+    words = counted(distinct, "different memory was used.", "different memories were used.") + (
+        "" if enough else f" {missing} needed, or the fit learns these by heart: widen the window (--from)."
     )
     first = Gate("used_memories", float(distinct), float(settings.least_used_memories), enough, words)
     share = float(amount.max() / amount.sum()) if amount.sum() > 0 else 0.0
@@ -259,7 +269,7 @@ def curves_gate(fit: CurvesFit) -> Gate:
         return Gate("curves_are_the_booster", None, PROOF_TOLERANCE, False, words)
     words = (
         f"Over {fit.proof_rows:,} rows (a grid, every threshold and the numbers beside it, random ones) the curves "
-        f"differ from LightGBM's own scores of {fit.trees} trees by {fit.difference:.1e} at most."
+        f"differ from LightGBM's own scores of {counted(fit.trees, 'tree')} by {fit.difference:.1e} at most."
     )
     passed = fit.difference <= PROOF_TOLERANCE
     if not passed:

@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 
 from sidecar.features import FEATURE_NAMES
+from sidecar.plurals import counted
 from sidecar.weights import Weights
 from sidecar.weights.artifact import Provenance
 from training import report_figures as figures
@@ -63,12 +64,12 @@ def _head(run: Run, trained: Trained, version: str, provenance: Provenance) -> s
     window, counts = provenance.window, provenance.counts
     return (
         f"<header><h1>{escape(version)}</h1>\n<p>Promotion: <strong>{trained.promotion.value}</strong>. Starts from "
-        f"<strong>{escape(provenance.base_version)}</strong>. On {apart.sessions} held-out sessions nDCG@"
+        f"<strong>{escape(provenance.base_version)}</strong>. On {counted(apart.sessions, 'held-out session')} nDCG@"
         f"{run.settings.gates.top_k} goes from {trained.held_out.old:.4f} to {trained.held_out.new:.4f}, by "
         f"<strong>{apart.mean:+.4f}</strong> (95 %: {apart.low:+.4f} to {apart.high:+.4f}).</p>\n"
         f"<p>Packets of {window['from_time']} until {window['event_cutoff_time']}, reports received until "
-        f"{window['ingest_cutoff_time']}: {counts['packets']:,} packets, {counts['reported_packets']:,} reported on, "
-        f"{counts['fitted_sessions']:,} sessions fitted on.</p></header>"
+        f"{window['ingest_cutoff_time']}: {counted(counts['packets'], 'packet')}, {counts['reported_packets']:,} "
+        f"reported on, {counted(counts['fitted_sessions'], 'session')} fitted on.</p></header>"
     )
 
 
@@ -180,9 +181,9 @@ def _namespaces(trained: Trained) -> str:
         return "<p>No namespace was fitted on its own.</p>"
     differing = sum(each.differs for each in found)
     return (
-        f"<p>{differing:,} of {len(found):,} namespaces differ. They are served by weights of their own (at most the "
-        f"{MOST_OWN:,} with the most sessions), each drawn to the common ones as far as its data do not carry it. The "
-        "error is the largest standard error of its weights.</p>"
+        f"<p>{differing:,} of {counted(len(found), 'namespace')} differ. They are served by weights of their own (at "
+        f"most the {MOST_OWN:,} with the most sessions), each drawn to the common ones as far as its data do not "
+        "carry it. The error is the largest standard error of its weights.</p>"
         + table(
             (
                 "namespace",
@@ -325,7 +326,9 @@ def _movers(moved: figures.Moves) -> str:
 
 def _exchanges(moved: figures.Moves, k: int) -> str:
     share = moved.changed / moved.packets if moved.packets else 0.0
-    words = f"<p>In {moved.changed} of {moved.packets} packets ({share:.0%}) the first {k} would be others.</p>"
+    words = (
+        f"<p>In {moved.changed} of {counted(moved.packets, 'packet')} ({share:.0%}) the first {k} would be others.</p>"
+    )
     if not moved.exchanges:
         return words
     return words + table(

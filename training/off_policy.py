@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from sidecar.domain import Floats
+from sidecar.plurals import counted
 
 ESTIMATORS = ("IPS", "SNIPS", "DM", "DR", "Switch-DR")
 MIN_SESSIONS = 30
@@ -84,9 +85,10 @@ class OffPolicy:
         """What it comes to, in one sentence."""
         if not self.sufficient:
             return (
-                f"INSUFFICIENT: {self.draw_count} reported draws in {self.session_count} sessions, worth "
-                f"{self.effective_draws:.0f} even ones; {MIN_SESSIONS} sessions and {MIN_EFFECTIVE_DRAWS:.0f} are "
-                "needed. Keep a reserved slot and report more packets"
+                f"INSUFFICIENT: {counted(self.draw_count, 'reported draw')} in "
+                f"{counted(self.session_count, 'session')}, worth {self.effective_draws:.0f} even ones; "
+                f"{MIN_SESSIONS} sessions and {MIN_EFFECTIVE_DRAWS:.0f} are needed. Keep a reserved slot and report "
+                "more packets"
             )
         shown = ", ".join(
             f"{name} {each.difference:+.3f} [{each.low:+.3f}, {each.high:+.3f}]"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from sidecar.domain import Floats
+from sidecar.plurals import counted
 from training.dataset import Dataset
 from training.gates import Gate, GateSettings
 from training.held_out import Difference, Shown, bootstrap, ndcg_by_session
@@ -62,9 +63,9 @@ def ndcg_gates(found: HeldOut, settings: GateSettings) -> list[Gate]:
     """For an automatic promotion, and for one by a person."""
     apart = found.difference
     words = (
-        f"On {apart.sessions} held-out sessions nDCG@{settings.top_k} goes from {found.old:.4f} to {found.new:.4f}, by "
-        f"{apart.mean:+.4f}, at least {apart.lower_bound:+.4f} ({settings.confidence:.0%}, one-sided; deviation by "
-        f"session {apart.deviation:.3f})."
+        f"On {counted(apart.sessions, 'held-out session')} nDCG@{settings.top_k} goes from {found.old:.4f} to "
+        f"{found.new:.4f}, by {apart.mean:+.4f}, at least {apart.lower_bound:+.4f} ({settings.confidence:.0%}, "
+        f"one-sided; deviation by session {apart.deviation:.3f})."
     )
     automatic = apart.lower_bound > 0.0
     person = apart.lower_bound > -settings.non_inferiority and apart.mean > 0.0
@@ -116,12 +117,14 @@ def namespace_gates(
     worst = int(highest.argmin())
     name, value = str(names[judged[worst]]), float(highest[worst])
     passed = value >= 0.0
-    words = f"Of {len(judged)} namespaces with {MIN_SESSIONS} held-out sessions or more none surely ranks worse."
+    words = (
+        f"Of {counted(len(judged), 'namespace')} with {MIN_SESSIONS} held-out sessions or more none surely ranks worse."
+    )
     if not passed:
         words = (
-            f"In {(highest < 0.0).sum()} of {len(judged)} namespaces nDCG@{settings.top_k} surely falls, most in "
-            f"{name!r}: at best by {value:+.4f}. Its need is another one: give it weights of its own (--namespace), or "
-            "train without it."
+            f"In {(highest < 0.0).sum()} of {counted(len(judged), 'namespace')} nDCG@{settings.top_k} surely falls, "
+            f"most in {name!r}: at best by {value:+.4f}. Its need is another one: give it weights of its own "
+            "(--namespace), or train without it."
         )
     return [Gate("namespaces", value, 0.0, passed, words)]
 
@@ -129,7 +132,7 @@ def namespace_gates(
 def curve_gates(sessions: int, folds: Sequence[Fold], settings: GateSettings) -> list[Gate]:
     """Whether curves may take the place of linear weights: enough sessions, and one time fold won after the other."""
     enough = sessions >= settings.least_curve_sessions
-    words = f"{sessions:,} sessions have a used and an unused memory."
+    words = f"{counted(sessions, 'session has', 'sessions have')} a used and an unused memory."
     if not enough:
         words += (
             f" Curves take the place of linear weights from {settings.least_curve_sessions:,} on: "
@@ -141,11 +144,12 @@ def curve_gates(sessions: int, folds: Sequence[Fold], settings: GateSettings) ->
         row = row + 1 if fold.won else 0
     passed = row >= settings.least_curve_folds
     shown = "; ".join(
-        f"{fold.curves:.4f} against {fold.old:.4f} and {fold.linear:.4f} in {fold.sessions} sessions" for fold in folds
+        f"{fold.curves:.4f} against {fold.old:.4f} and {fold.linear:.4f} in {counted(fold.sessions, 'session')}"
+        for fold in folds
     )
     words = (
         f"nDCG@{settings.top_k} of curves, against the weights that serve and linear ones fitted to the same sessions, "
-        f"each fold by what came before it: {shown or 'no fold could be made'}. The last {row} are won."
+        f"each fold by what came before it: {shown or 'no fold could be made'}. Won without a break at the end: {row}."
     )
     if not passed:
         words += (

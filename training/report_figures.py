@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sidecar.domain import Floats, Segment
 from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE
+from sidecar.plurals import counted
 from sidecar.weights import Weights, contributions
 from training.dataset import SEGMENTS, Dataset, Ints
 from training.held_out import ndcg_by_packet
@@ -145,8 +146,8 @@ class Propensities:
             "as it should be" if away < 4 else "which is too far: the logged propensities are not those of the draw"
         )
         return (
-            f"In {self.packets} packets the sum of 1/pi over the drawn is {self.summed:.2f} in the mean, and pools "
-            f"hold {self.pool:.2f} memories: {away:.1f} standard errors apart, {verdict}."
+            f"In {counted(self.packets, 'packet')} the sum of 1/pi over the drawn is {self.summed:.2f} in the mean, "
+            f"and pools hold {self.pool:.2f} memories: {away:.1f} standard errors apart, {verdict}."
         )
 
 

@@ -11,6 +11,7 @@ from itertools import chain
 
 import numpy as np
 
+from sidecar.plurals import counted
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.weights import Weights
 from training.dataset import build_dataset
@@ -81,8 +82,8 @@ def play_rounds(
         seen, held = (of_memories(each, there) for each in world.split(0.5, course.seed))
         if not seen.tasks or not held.tasks:
             raise ValueError(
-                f"round {number}: of {len(world.tasks)} tasks too few have a relevant memory that is there; have more "
-                "of the memories there at first, or give more tasks"
+                f"round {number}: of {counted(len(world.tasks), 'task')} too few have a relevant memory that is "
+                "there; have more of the memories there at first, or give more tasks"
             )
         if course.drift is not None and number >= course.drift:
             seen, held = only_recent(seen, world.name), only_recent(held, world.name)

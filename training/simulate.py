@@ -28,6 +28,7 @@ from sidecar.audit.datasets import Dataset, read_dataset
 from sidecar.audit.verdict import Verdict
 from sidecar.domain import SECOND, Micros
 from sidecar.errors import RankerError
+from sidecar.plurals import counted
 from training.simulated_world import Plan, Served, World, world
 
 BETWEEN: Micros = 600 * SECOND
@@ -231,7 +232,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_discovery(sets: Sequence[Dataset], requests: int) -> bool:
     found = discover(sets, 1, Plan(requests=requests, at_first=0.3))
-    print(f"discovery, over {found.new} new memories in {len(sets)} data sets of {requests} requests each")
+    print(
+        f"discovery, over {counted(found.new, 'new memory')} in {counted(len(sets), 'data set')} of "
+        f"{counted(requests, 'request')} each"
+    )
     print(f"  first turns in a reserved slot  {found.first}")
     print(f"  sum of the logged pi            {found.expected:.1f}")
     print(f"  ratio                           {found.ratio:.3f}  (.85 to 1.15)")
@@ -254,7 +258,7 @@ def _print_illnesses(sets: Sequence[Dataset], seeds: int, requests: int) -> bool
             right[illness] += name is illness
             if name is not illness:
                 print(f"  seed {seed}: {illness.value} was called {name.value}")
-    print(f"illnesses called by their name, in {seeds} seeds (1 to {seeds})")
+    print(f"illnesses called by their name, in {counted(seeds, 'seed')} (1 to {seeds})")
     for illness, count in right.items():
         print(f"  {illness.value:<14} {count}")
     return all(count >= NAMED_RIGHT * seeds for count in right.values())

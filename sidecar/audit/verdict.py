@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
 
+from sidecar.plurals import counted
 from sidecar.store.audit import AuditNumbers, ClientNumbers, ModelNumbers, ServedMemory
 from sidecar.store.audit_sql import MOST_COMPARED, MOST_SERVED
 
@@ -92,7 +93,7 @@ def judge(numbers: AuditNumbers, min_reported_sessions: int) -> Audit:
     verdict, findings = Verdict.HEALTHY, []
     if numbers.packets < FEW_PACKETS:
         verdict = Verdict.TOO_LITTLE
-        findings.append(f"too little to tell: {numbers.packets} packets; look again from {FEW_PACKETS} on")
+        findings.append(f"too little to tell: {counted(numbers.packets, 'packet')}; look again from {FEW_PACKETS} on")
     else:
         for name, test in tests:
             if words := test(numbers, value):
@@ -218,10 +219,10 @@ def _starving(numbers: AuditNumbers, value: dict[str, float]) -> str:
         return ""
     at_floor = round(value["memories_at_floor"])
     return (
-        f"starving: {numbers.packets:,} packets went to {numbers.sessions:,} sessions, and {numbers.reports:,} "
-        f"reports on {numbers.used_memories:,} used memories came back; {at_floor:,} of "
-        f"{numbers.memory_count:,} memories are at the floor. The formula is innocent: feed it. Give agents a way to "
-        "report (report-use), or hand over what they said (report-output)"
+        f"starving: {numbers.packets:,} packets went to {counted(numbers.sessions, 'session')}, and "
+        f"{counted(numbers.reports, 'report')} on {counted(numbers.used_memories, 'used memory')} came back; "
+        f"{at_floor:,} of {counted(numbers.memory_count, 'memory is', 'memories are')} at the floor. The formula is "
+        "innocent: feed it. Give agents a way to report (report-use), or hand over what they said (report-output)"
     )
 
 
@@ -234,10 +235,11 @@ def _position_bias(numbers: AuditNumbers, value: dict[str, float]) -> str:
     dominates = value["top_share"] >= max(TOP_SHARE, TOP_EXCESS * fair)
     if not dominates or value["top_use_rate"] >= SELDOM_USED * value["other_use_rate"]:
         return ""
+    most = "most served memory takes" if len(top) == 1 else f"{len(top)} most served memories take"
     return (
-        f"position bias: the {len(top)} most served memories take {_percent(value['top_share'])} of all serves, and "
-        f"{_percent(value['top_use_rate'])} of their serves were used, against {_percent(value['other_use_rate'])} of "
-        "the others'. Count uses, not serves: look for serves that slipped into a score, and for reports that name "
+        f"position bias: the {most} {_percent(value['top_share'])} of all serves, and "
+        f"{_percent(value['top_use_rate'])} of these were used, against {_percent(value['other_use_rate'])} of the "
+        "others'. Count uses, not serves: look for serves that slipped into a score, and for reports that name "
         "whatever stood first"
     )
 
@@ -256,8 +258,8 @@ def _flat_formula(numbers: AuditNumbers, value: dict[str, float]) -> str:
 def _stale_cache(numbers: AuditNumbers, value: dict[str, float]) -> str:
     if numbers.stale_packets:
         return (
-            f"stale cache: {numbers.stale_packets:,} packets were ranked by scores from before a rescore. "
-            "Restart the server, and say so to its makers"
+            f"stale cache: {counted(numbers.stale_packets, 'packet was', 'packets were')} ranked by scores from "
+            "before a rescore. Restart the server, and say so to its makers"
         )
     if numbers.late_word < FEWEST_LATE or value["share_stale"] < STALE:
         return ""
@@ -280,8 +282,9 @@ def _warnings(numbers: AuditNumbers, value: dict[str, float]) -> list[str]:
         found.append(f"reserve: {_queue(value['reserve_load'])}: report on more packets, or keep a second slot")
     if numbers.too_large:
         found.append(
-            f"never explorable: {numbers.too_large:,} memories without their turns are larger than any slot's budget, "
-            f"which was {numbers.slot_budget:,} tokens at most: split them, or ask with a larger token budget"
+            f"never explorable: {counted(numbers.too_large, 'memory is', 'memories are')} without turns and larger "
+            f"than any slot's budget, which was {counted(numbers.slot_budget or 0, 'token')} at most: split what is "
+            "so long, or ask with a larger token budget"
         )
     if abs(value["propensity_error"]) > SURE:
         found.append(

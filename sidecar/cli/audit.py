@@ -15,6 +15,7 @@ from sidecar.cli.failures import ExitCode, exit_with
 from sidecar.cli.parsing import length_value
 from sidecar.cli.plain import plain, word
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 
 CODES = {
     "starving": ExitCode.STARVING,
@@ -158,7 +159,7 @@ def _show_trends(trends: Sequence[Any]) -> None:
         interval = f" [{trend.low:+.3f}, {trend.high:+.3f}]" if trend.HasField("low") else ""
         click.echo(
             f"trend of importances in {screen.visible(trend.namespace)}: {what}: {trend.move:+.3f}{interval} over "
-            f"{screen.counted(len(trend.runs), 'rescore')} of {screen.counted(trend.memory_count, 'memory')}"
+            f"{counted(len(trend.runs), 'rescore')} of {counted(trend.memory_count, 'memory')}"
         )
 
 

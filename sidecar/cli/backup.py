@@ -16,6 +16,7 @@ from sidecar.cli.connection import Connection, json_option, no_color_option, ser
 from sidecar.cli.failures import ExitCode, Failure
 from sidecar.cli.parsing import PATH
 from sidecar.cli.store_folder import data_folder, data_option, store_errors
+from sidecar.plurals import counted
 
 
 @click.command(
@@ -105,8 +106,8 @@ def restore(backup: Path, data: Path | None, as_json: bool) -> None:
         screen.document(found)
         return
     click.echo(
-        f"Restored {made.memory_count:,} memories, {made.packet_count:,} packets and {made.report_count:,} reports of "
-        f"{found['snapshot_time']} to {screen.visible(str(folder))}."
+        f"Restored {counted(made.memory_count, 'memory')}, {counted(made.packet_count, 'packet')} and "
+        f"{counted(made.report_count, 'report')} of {found['snapshot_time']} to {screen.visible(str(folder))}."
     )
 
 

@@ -21,6 +21,7 @@ from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.failures import unwritable
 from sidecar.cli.parsing import FILE
 from sidecar.formats import jsonl
+from sidecar.plurals import counted
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -65,12 +66,11 @@ def export(connection: Connection, output: str, no_embeddings: bool, no_log: boo
         screen.document({"output": output, "memories": memories, "log_rows": rows, "unscored_count": unscored})
     elif output != "-":
         click.echo(
-            f"{screen.counted(memories, 'memory')} and {screen.counted(rows, 'row')} of the log written to "
-            f"{screen.visible(output)}"
+            f"{counted(memories, 'memory')} and {counted(rows, 'row')} of the log written to {screen.visible(output)}"
         )
     if unscored:
         screen.note(
-            f"{screen.counted(unscored, 'memory')} had no importance yet, and the file holds none of theirs: they are"
+            f"{counted(unscored, 'memory')} had no importance yet, and the file holds none of theirs: they are"
             " worked out anew at the import. `status --namespace NAME` shows as unscored_count how many still wait."
         )
 

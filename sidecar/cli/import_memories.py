@@ -18,6 +18,7 @@ from sidecar.cli.parsing import FILE
 from sidecar.formats.detect import FORMATS
 from sidecar.formats.items import Problem, unsaid_words
 from sidecar.formats.mapping import parse_maps
+from sidecar.plurals import counted
 
 if TYPE_CHECKING:
     from memoryranker.client import Client, IngestResult
@@ -103,7 +104,7 @@ def _send(connection: Connection, client: Client, found: Found, stack: ExitStack
         raise
     except KeyboardInterrupt:
         screen.note(
-            f"interrupted: {done:,} memories acknowledged; run it again to go on, what is in is found unchanged"
+            f"interrupted: {counted(done, 'memory')} acknowledged; run it again to go on, what is in is found unchanged"
         )
         raise
     except Exception as error:

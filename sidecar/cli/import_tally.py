@@ -12,6 +12,7 @@ from sidecar.cli.connection import Connection
 from sidecar.cli.import_files import Source
 from sidecar.cli.screen import Column
 from sidecar.formats.items import Problem
+from sidecar.plurals import counted
 
 MOST_SHOWN = 20
 """Problems that are told on the terminal, and memories that --dry-run shows; --json has all problems."""
@@ -49,8 +50,8 @@ def show_look(connection: Connection, tally: Tally, shown: list[Any], total: int
         ]
         screen.table((Column("from"), Column("learned"), Column("content", is_text=True)), rows)
         click.echo()
-    log = f" and {log_rows} rows of the log" if log_rows else ""
-    click.echo(f"{screen.counted(total, 'memory')}{log} would go into namespace {screen.visible(connection.namespace)}")
+    log = f" and {counted(log_rows, 'row')} of the log" if log_rows else ""
+    click.echo(f"{counted(total, 'memory')}{log} would go into namespace {screen.visible(connection.namespace)}")
     _tell(tally, "would not go in.")
 
 
@@ -61,7 +62,7 @@ def show(connection: Connection, tally: Tally) -> None:
         return
     click.echo(", ".join(f"{number} {name}" for name, number in tally.counts.items()))
     if any(tally.log.values()):
-        click.echo(f"log: {tally.log['imported']} rows new, {tally.log['known']} there already")
+        click.echo(f"log: {counted(tally.log['imported'], 'row')} new, {tally.log['known']} there already")
     rest = "the rest is in" if len(tally.refused) < tally.total else "nothing is in"
     _tell(tally, f"did not go in; {rest}.")
 

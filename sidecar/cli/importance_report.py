@@ -13,6 +13,7 @@ import click
 
 from sidecar.cli import screen
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 
 NAMES = {
     "content": "Content Analysis",
@@ -132,7 +133,7 @@ def show_all(results: Sequence[tuple[str, Any, Any]], limit: int, *, with_namesp
         return
     tiers = Counter(tier(result.importance.score) for _, _, result in results)
     counts = ", ".join(f"{tiers[name]} {name}" for name in ("high", "moderate", "low"))
-    click.echo(f"{len(results)} memories: {counts}.")
+    click.echo(f"{counted(len(results), 'memory')}: {counts}.")
 
 
 def tier(score: float) -> str:

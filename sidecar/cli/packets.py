@@ -11,6 +11,7 @@ from sidecar.cli import screen
 from sidecar.cli.plain import packet as as_json
 from sidecar.cli.plain import word
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 
 __all__ = ["as_json", "contributions", "show", "strongest"]
 
@@ -105,7 +106,7 @@ def _rows(columns: Sequence[Column], cells: Sequence[Mapping[str, str]]) -> list
 
 
 def _detail(cells: Mapping[str, str]) -> str:
-    parts = (cells["segment"], cells["kind"], cells["age"], f"{cells['tokens']} tokens", cells["why"])
+    parts = (cells["segment"], cells["kind"], cells["age"], counted(int(cells["tokens"]), "token"), cells["why"])
     return " · ".join(filter(None, parts))
 
 
@@ -119,7 +120,8 @@ def _reserve(response: Any) -> str:
         return ""
     if not response.reserve_pool_size:
         return f"{response.reserved_slots} kept; no memory that has had few turns fitted the task"
-    return f"{response.reserved_slots} of {response.reserve_pool_size} memories that have had few turns"
+    pool = counted(response.reserve_pool_size, "memory that has", "memories that have")
+    return f"{response.reserved_slots} of {pool} had few turns"
 
 
 def _show_features(response: Any) -> None:

@@ -10,7 +10,7 @@ from sidecar.cli import screen
 from sidecar.cli.connection import Connection, checked_values, server_options
 from sidecar.cli.parsing import length_value
 from sidecar.cli.plain import plain
-from sidecar.cli.screen import counted
+from sidecar.plurals import counted
 
 
 @click.command(

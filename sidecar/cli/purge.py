@@ -7,6 +7,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.connection import Connection, check_namespace, server_options
 from sidecar.cli.plain import plain
+from sidecar.plurals import counted
 
 
 @click.command(
@@ -35,7 +36,4 @@ def purge(connection: Connection, name: str, confirmed: str | None) -> None:
     if connection.as_json:
         screen.document(plain(response))
     else:
-        click.echo(
-            f"{screen.counted(response.memory_count, 'memory')} and "
-            f"{screen.counted(response.packet_count, 'packet')} removed"
-        )
+        click.echo(f"{counted(response.memory_count, 'memory')} and {counted(response.packet_count, 'packet')} removed")

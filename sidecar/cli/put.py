@@ -18,6 +18,7 @@ from sidecar.cli.memory_options import MEMORY_FLAGS, memory_options
 from sidecar.cli.parsing import FILE, json_lines, memory_fields, read_text
 from sidecar.cli.plain import plain
 from sidecar.formats.items import made_id, unsaid, unsaid_words
+from sidecar.plurals import counted
 
 if TYPE_CHECKING:
     from memoryranker.client import Client
@@ -190,8 +191,8 @@ def _put_lines(connection: Connection, name: str) -> None:
         for line, known, words in tally.refused:
             screen.note(f"line {line}{f' ({screen.visible(known)})' if known else ''}: {screen.visible(words)}")
         if tally.refused:
-            rest = "; the others are stored." if len(tally.refused) < tally.total else "; nothing was stored."
-            screen.note(f"{len(tally.refused)} of {tally.total} lines were refused{rest}")
+            rest = "; the rest is stored." if len(tally.refused) < tally.total else "; nothing was stored."
+            screen.note(f"{len(tally.refused)} of {counted(tally.total, 'line was', 'lines were')} refused{rest}")
     if tally.unsaid and (tally.counts["updated"] or tally.counts["unchanged"]):
         screen.note(unsaid_words(tally.unsaid))
     exit_with(batch_exit_code(len(tally.refused), tally.total))

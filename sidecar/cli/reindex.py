@@ -16,6 +16,7 @@ from sidecar.cli.connection import Connection, server_options
 from sidecar.cli.failures import ExitCode, Failure
 from sidecar.cli.settings import resolved
 from sidecar.cli.store_folder import data_option, store_errors
+from sidecar.plurals import counted
 
 if TYPE_CHECKING:
     from sidecar.config import Settings
@@ -60,7 +61,9 @@ def reindex(connection: Connection, spec: str | None, data: Path | None) -> None
         screen.document(found)
         return
     name = screen.visible(found["embedder"])
-    click.echo(f"{found['done_count']:,} of {found['total_count']:,} memories have vectors of {name}.")
+    click.echo(
+        f"{found['done_count']:,} of {counted(found['total_count'], 'memory has', 'memories have')} vectors of {name}."
+    )
     if not found["in_use"]:
         click.echo(f"The server ranks with its own as before. Start it with --embedder {name} to change over.")
 

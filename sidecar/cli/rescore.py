@@ -8,6 +8,7 @@ from sidecar.cli import screen
 from sidecar.cli.connection import Connection, server_options
 from sidecar.cli.plain import plain
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 
 MOST_SHOWN = 20
 SCHEDULE = """\
@@ -66,7 +67,10 @@ def rescore(connection: Connection, apply: bool, run_id: str | None, schedule: b
             if connection.as_json:
                 screen.document(plain(restored))
             else:
-                click.echo(f"{restored.restored_count} scores are as they were before {screen.visible(run_id)}.")
+                click.echo(
+                    f"{counted(restored.restored_count, 'score is as it was', 'scores are as they were')} before "
+                    f"{screen.visible(run_id)}."
+                )
             return
         response = client.rescore(connection.namespace if connection.namespace_given else "", apply=apply)
     if connection.as_json:
@@ -88,7 +92,9 @@ def rescore(connection: Connection, apply: bool, run_id: str | None, schedule: b
         screen.table([Column("namespace"), Column("id"), *numbers, Column("why", is_text=True)], rows)
     if response.moved_count > len(rows):
         click.echo(f"... and {response.moved_count - len(rows)} more, largest first; --json has up to 1,000.")
-    click.echo(f"{response.moved_count} of {response.memory_count} memories {'moved' if apply else 'would move'}.")
+    click.echo(
+        f"{response.moved_count} of {counted(response.memory_count, 'memory')} {'moved' if apply else 'would move'}."
+    )
     if response.run_id:
         click.echo(f"run {response.run_id}; undo it with --restore {response.run_id}")
     elif response.moved_count:

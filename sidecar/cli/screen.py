@@ -143,12 +143,6 @@ def brief(value: float, digits: int = 2) -> str:
     return text.removeprefix("0") if text.startswith("0.") else text.replace("-0.", "-.")
 
 
-def counted(number: int, what: str) -> str:
-    """1 packet, 2 packets, 1,000 memories."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural}"
-
-
 def age(seconds: float) -> str:
     """A length of time in its largest fitting unit."""
     if seconds < 0:

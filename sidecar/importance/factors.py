@@ -9,6 +9,7 @@ from sidecar.domain import MOST_SESSIONS, ImportanceLine
 from sidecar.importance.consensus import Consensus
 from sidecar.importance.neighbours import Neighbourhood
 from sidecar.importance.scoring import MIDDLE, Breakdown
+from sidecar.plurals import counted
 
 HIGH, MODERATE = 0.7, 0.4
 """Scores from which a memory, or a signal of it, is called high and moderate."""
@@ -91,7 +92,7 @@ def _found(breakdown: Breakdown, told: Told) -> Iterable[tuple[float, str]]:
         )
     if (access := lines["access"]).value is not None:
         often = {"high": "frequent use", "moderate": "some use", "low": "little use"}[tier(access.value)]
-        sessions = "" if told.use_sessions is None else f" in {told.use_sessions} sessions"
+        sessions = "" if told.use_sessions is None else f" in {counted(told.use_sessions, 'session')}"
         yield _moved(access), f"{often}{sessions} ({access.value:.2f})"
     if (context := lines["context"]).value is not None:
         strong = {"high": "strong", "moderate": "moderate", "low": "weak"}[tier(context.value)]

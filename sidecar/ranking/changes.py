@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sidecar.domain import MOST_IN_FILTER, LeftOutReason
+from sidecar.plurals import counted
 from sidecar.ranking import gate_changes as gate
 from sidecar.ranking.case import Case, Change, change, settled
 from sidecar.ranking.gates import FILTERED_CODE, GATES, Gates
@@ -160,7 +161,7 @@ def _token_count(case: Case) -> Iterator[Change]:
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if fits(middle) else (good, middle)
-    yield change("memory.token_count", old, good, f"say it in {good} tokens.")
+    yield change("memory.token_count", old, good, f"say it in {counted(good, 'token')}.")
 
 
 def _max_items(case: Case) -> Iterator[Change]:

@@ -11,6 +11,7 @@ import numpy as np
 from sidecar.domain import LeftOutReason, Micros, Packet
 from sidecar.errors import MemoryNotFoundError
 from sidecar.features import FEATURE_NAMES
+from sidecar.plurals import counted
 from sidecar.ranking.case import Again, Case, Change
 from sidecar.ranking.changes import smallest_change
 from sidecar.ranking.gates import GATES, PASSED
@@ -104,9 +105,9 @@ def _room(case: Case, reason: LeftOutReason) -> str:
     if reason not in (LeftOutReason.OVERSIZED, LeftOutReason.BUDGET):
         return ""
     budgets = case.packed.budgets
-    if case.columns.pinned[case.row]:
-        return f" Pinned memories have {budgets.pinned} tokens of this budget."
-    return f" Ranked memories have {budgets.ranked} tokens of this budget."
+    which, room = ("Pinned", budgets.pinned) if case.columns.pinned[case.row] else ("Ranked", budgets.ranked)
+    assert room is not None  # without a budget nothing is left out for its size
+    return f" {which} memories have {counted(room, 'token')} of this budget."
 
 
 _WORDS = {

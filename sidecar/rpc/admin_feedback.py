@@ -11,6 +11,7 @@ from sidecar.domain import DAY, Micros
 from sidecar.errors import Violations
 from sidecar.feedback.rescore import Rescorer
 from sidecar.feedback.rescoring import Move
+from sidecar.plurals import counted
 from sidecar.rpc.interceptors import deadline_check
 from sidecar.rpc.validation import ID_BYTES, NAMESPACE_BYTES, check_text, read_duration, shown
 from sidecar.store.audit_sql import Scope
@@ -78,11 +79,10 @@ class FeedbackAdmin(admin_pb2_grpc.AdminServiceServicer):
         if request.HasField("older_than"):
             age = read_duration(bad, "older_than", request.older_than)
             if not bad.found and age < self._keep:
-                days = age / DAY
                 bad.add(
                     "older_than",
-                    f"is {days:g} days; the log of the last {self._keep / DAY:g} days is kept for training: ask for "
-                    "more, or lower prune_keep_days",
+                    f"is {counted(age / DAY, 'day')}; the log of the last {counted(self._keep / DAY, 'day')} is kept "
+                    "for training: ask for more, or lower prune_keep_days",
                 )
             older_than = now - age
         if request.HasField("max_bytes") and request.max_bytes < 0:

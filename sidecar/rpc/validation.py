@@ -24,6 +24,7 @@ from sidecar.formats.bounds import ID_BYTES as ID_BYTES
 from sidecar.formats.bounds import NAMESPACE_BYTES as NAMESPACE_BYTES
 from sidecar.formats.bounds import REQUEST_ID_BYTES as REQUEST_ID_BYTES
 from sidecar.formats.bounds import shown as shown
+from sidecar.plurals import counted
 
 METADATA_BYTES = 16_384
 METADATA_DEPTH = 16
@@ -93,7 +94,7 @@ def read_vector(bad: Violations, path: str, data: bytes, dimension: int | None) 
         bad.add(path, "is set; this store keeps no vectors (its embedder is none), so leave it unset")
         return None
     if dimension is None and len(data) % 4:
-        bad.add(path, f"has {len(data):,} bytes; must have four for each number, a little-endian float32")
+        bad.add(path, f"has {counted(len(data), 'byte')}; must have four for each number, a little-endian float32")
         return None
     if dimension is not None and len(data) != 4 * dimension:
         bad.add(

@@ -14,6 +14,7 @@ import numpy as np
 
 from sidecar.domain import Channel, Rating
 from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreNotFoundError
+from sidecar.plurals import counted
 from sidecar.store import backup, meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
@@ -210,7 +211,7 @@ def memory_fault(row: tuple[object, ...], numbers: int | None) -> tuple[Fault, s
         return Fault.UNREADABLE, "tags or metadata are not what they were written as"
     vector = memory.embedding
     if vector is not None and numbers is not None and len(vector) != numbers:
-        return Fault.VECTORS, f"{len(vector)} numbers instead of {numbers}"
+        return Fault.VECTORS, f"{counted(len(vector), 'number')} instead of {numbers}"
     if vector is not None and not np.isfinite(vector).all():
         return Fault.VECTORS, "not all numbers are finite"
     return None
@@ -312,7 +313,10 @@ def _uses(connection: sqlite3.Connection) -> Iterator[Finding]:
     rebuild.work_out(connection)
     try:
         for table, (wrong, missing) in rebuild.differences(connection).items():
-            words = f"{wrong} rows of {table} do not follow from the reports, and {missing} that do are not there"
+            wrongs = counted(wrong, f"row of {table} does", f"rows of {table} do")
+            words = (
+                f"{wrongs} not follow from the reports, and {counted(missing, 'that does is', 'that do are')} not there"
+            )
             yield Finding(Fault.USES, table, max(wrong, missing), words)
     finally:
         rebuild.forget(connection)
@@ -347,7 +351,9 @@ def _facts(connection: sqlite3.Connection) -> Iterator[Finding]:
         yield Finding(Fault.FACTS, "meta", 1, words)
     (vectors,) = connection.execute("SELECT COUNT(*) FROM memories WHERE embedding IS NOT NULL").fetchone()
     if vectors and dimension(connection) is None:
-        words = f"it is not known which embedder made the vectors of {vectors} memories; a repair removes them"
+        words = (
+            f"it is not known which embedder made the vectors of {counted(vectors, 'memory')}; a repair removes them"
+        )
         yield Finding(Fault.FACTS, "meta", 1, words)
 
 

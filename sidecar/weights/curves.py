@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sidecar.domain import Floats
 from sidecar.errors import Violations
 from sidecar.features import FEATURE_NAMES
+from sidecar.plurals import counted
 
 SUM_TOLERANCE = 1e-6
 _GRIDS = (256, 1_024, 4_096)
@@ -127,7 +128,9 @@ def _faults(thresholds: list[float], values: list[float]) -> Sequence[str]:
         return ["holds numbers that are not finite"]
     faults = []
     if len(values) != len(thresholds) + 1:
-        faults.append(f"has {len(thresholds)} thresholds and {len(values)} values; one value more is needed")
+        faults.append(
+            f"has {counted(len(thresholds), 'threshold')} and {counted(len(values), 'value')}; one value more is needed"
+        )
     if any(not 0.0 <= each <= 1.0 for each in thresholds):
         faults.append("has thresholds outside [0, 1]")
     if any(b <= a for a, b in itertools.pairwise(thresholds)):

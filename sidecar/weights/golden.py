@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE
+from sidecar.plurals import counted
 from sidecar.weights.linear import Weights, contributions
 
 LEAST_ROWS = 32
@@ -43,8 +44,8 @@ def golden_rows(weights: Weights, namespaces: Mapping[str, Weights], seed: int) 
 def golden_faults(rows: Any, weights: Weights, namespaces: Mapping[str, Weights]) -> list[str]:
     """What is wrong with the rows of an artifact when these weights score them here, in words; empty if nothing is."""
     if not isinstance(rows, list) or len(rows) < LEAST_ROWS:
-        count = len(rows) if isinstance(rows, list) else "no"
-        return [f"golden.json has {count} rows; at least {LEAST_ROWS} are needed"]
+        count = counted(len(rows), "row") if isinstance(rows, list) else "no rows"
+        return [f"golden.json has {count}; at least {LEAST_ROWS} are needed"]
     for number, row in enumerate(rows):
         try:
             own = namespaces[row["namespace"]] if "namespace" in row else weights

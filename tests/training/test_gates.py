@@ -322,7 +322,7 @@ def test_open_packets_are_said_not_to_count() -> None:
     rows: list[LogRow] = [*packets, make_report("p0", ["p0-m0"], at=AT + HOUR)]
     gate = found(build_dataset(rows, Cutoffs(event=AT + HOUR, ingest=AT + 2 * HOUR)))["report_share"]
     assert (gate.value, gate.passed) == (1.0, True)
-    assert gate.words.startswith("Of 1 packets 100% were reported on. 4 more have no report yet and are still OPEN")
+    assert gate.words.startswith("Of 1 packet 100% were reported on. 4 more have no report yet: still OPEN")
 
 
 def test_the_page_has_every_gate_and_setting() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from sidecar.cli import screen
 from sidecar.cli.failures import ExitCode, Failure, exit_with
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 from sidecar.store.log_reading import read_stored_model
 from training.commands.progress import steps
 from training.commands.reading import finite, log_errors, log_options, read_model
@@ -132,7 +133,7 @@ class Basis:
 def _no_measures(count: int, *models: Model | None) -> str:
     names = " and ".join(repr(each.common.version) for each in models if each is not None and each.common.variants)
     return (
-        f"none of the {screen.counted(count, 'packet')} of this window has what {names} measures in ways of its own: a "
+        f"none of the {counted(count, 'packet')} of this window has what {names} measures in ways of its own: a "
         "version from before that was logged served or exported them. Export the log of a store anew, and take a "
         "window of packets that this version served (--from TIME); or have it score requests (`rank --weights`)"
     )
@@ -207,18 +208,18 @@ def _document(found: Evaluation, name: str, against: str, on: Basis, top_k: int)
 def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> None:
     apart = found.ndcg.difference
     click.echo(
-        f"{screen.visible(name)} against {screen.visible(against)}, {apart.sessions} sessions: nDCG@{top_k} "
+        f"{screen.visible(name)} against {screen.visible(against)}, {counted(apart.sessions, 'session')}: nDCG@{top_k} "
         f"{found.ndcg.new:.4f} against {found.ndcg.old:.4f}, {apart.mean:+.4f} [{apart.low:+.4f}, {apart.high:+.4f}]"
     )
     click.echo(f"{found.words}.")
     if on.unmeasured:
         click.echo(
-            f"{screen.counted(on.unmeasured, 'packet')} left out: a version served or exported them that did not log "
+            f"{counted(on.unmeasured, 'packet')} left out: a version served or exported them that did not log "
             "what is measured here."
         )
     if left_out := on.dataset.own_measures:
         click.echo(
-            f"{screen.counted(sum(left_out.values()), 'packet')} left out: {' and '.join(left_out)} served, and an "
+            f"{counted(sum(left_out.values()), 'packet')} left out: {' and '.join(left_out)} served, and an "
             "earlier version, which logged its measures alone."
         )
     if on.before_the_model:
@@ -231,8 +232,8 @@ def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> 
         click.echo(f"Reserved slots: {found.why_not}.")
         return
     click.echo(
-        f"Use of reserved memories, against what was logged: {off_policy.draw_count} draws in "
-        f"{off_policy.session_count} sessions, worth {off_policy.effective_draws:.0f} even ones"
+        f"Use of reserved memories, against what was logged: {counted(off_policy.draw_count, 'draw')} in "
+        f"{counted(off_policy.session_count, 'session')}, worth {off_policy.effective_draws:.0f} even ones"
     )
     rows = [
         [estimator, f"{each.value:.4f}", f"{each.difference:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}"]

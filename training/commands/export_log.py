@@ -12,6 +12,7 @@ import click
 from sidecar.cli import screen
 from sidecar.cli.failures import unwritable
 from sidecar.cli.parsing import PATH
+from sidecar.plurals import counted
 from training.commands.progress import steps
 from training.commands.reading import log_errors, log_options
 from training.dataset import Cutoffs
@@ -51,4 +52,4 @@ def export_log(source: Path, namespace: str, cutoffs: Cutoffs, out: Path, as_jso
     if as_json:
         screen.document({"output": str(out), "rows": count})
     else:
-        click.echo(f"{screen.counted(count, 'row')} of packets and reports written to {screen.visible(str(out))}")
+        click.echo(f"{counted(count, 'row')} of packets and reports written to {screen.visible(str(out))}")

@@ -18,6 +18,7 @@ from sidecar.cli.failures import ExitCode, Failure, unwritable
 from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
 from sidecar.features import FEATURE_NAMES
+from sidecar.plurals import counted
 from sidecar.retrieval.embedders import DEFAULT_EMBEDDER
 from training.commands.progress import steps
 from training.commands.reading import check_extra, gate_settings, movement_caps, read_model
@@ -186,7 +187,8 @@ def _world(path: Path, embedder: str) -> World:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
     if len(found.tasks) < 2:
         raise Failure(
-            f"{path} has {len(found.tasks)} tasks with a relevant memory; two at least are needed", ExitCode.USAGE
+            f"{path} has {counted(len(found.tasks), 'task')} with a relevant memory; two at least are needed",
+            ExitCode.USAGE,
         )
     return found
 

@@ -13,6 +13,7 @@ from sidecar.cli.connection import NumberRange
 from sidecar.cli.failures import ExitCode, Failure, exit_with, unwritable
 from sidecar.cli.parsing import PATH
 from sidecar.cli.screen import Column
+from sidecar.plurals import counted
 from training.commands.progress import Advance, steps
 from training.commands.reading import finite, gate_settings, log_options, movement_caps, read_dataset, read_model
 from training.dataset import Cutoffs
@@ -203,7 +204,7 @@ def _show_weights(trained: Trained) -> None:
     screen.table([Column("feature"), *(Column(title, is_number=True) for title in titles)], rows)
     for each in trained.half_lives:
         if each.new != each.old:
-            click.echo(f"half-life of {screen.visible(each.kind)}: {each.old:g} to {each.new:g} days")
+            click.echo(f"half-life of {screen.visible(each.kind)}: {each.old:g} to {counted(each.new, 'day')}")
     for own in trained.namespaces.found:
         if own.differs:
             click.echo(f"own weights: {screen.visible(own.namespace)}, {own.difference:.3f} apart")

@@ -19,6 +19,7 @@ from sidecar.config import resolve
 from sidecar.errors import SettingsError
 from sidecar.importance.settings import COMMON, SIGNALS, ImportanceSettings, SignalWeights
 from sidecar.importance.settled import settled_importance
+from sidecar.plurals import counted
 from sidecar.store.log_reading import read_signals
 from training.commands.progress import steps
 from training.commands.reading import log_options, read_dataset
@@ -131,16 +132,17 @@ def _show(fit: Fit, common: SignalWeights, domain: str, tables: str) -> None:
     old, new = common.by_name(), fit.weights.by_name()
     rows = [[name, f"{old[name]:.3f}", f"{new[name]:.3f}", f"{new[name] - old[name]:+.3f}"] for name in SIGNALS]
     screen.table([Column("signal"), *(Column(title, is_number=True) for title in ("before", "after", "by"))], rows)
-    click.echo(f"\n{fit.pairs:,} pairs of {fit.sessions:,} sessions")
+    click.echo(f"\n{counted(fit.pairs, 'pair')} of {counted(fit.sessions, 'session')}")
     if fit.gain is None:
         click.echo(
-            f"INSUFFICIENT: {fit.sessions} sessions have pairs of like fit of which one was used; {LEAST_SESSIONS} are "
-            "needed. Have agents report what they used (report-use)."
+            f"INSUFFICIENT: {counted(fit.sessions, 'session has', 'sessions have')} pairs of like fit of which one "
+            f"was used; {LEAST_SESSIONS} are needed. Have agents report what they used (report-use)."
         )
         return
     click.echo(
-        f"On {fit.gain.sessions:,} held-out sessions the old weights agree with use on {fit.before:.1%}, the new ones "
-        f"on {fit.before + fit.gain.mean:.1%}: {fit.gain.mean:+.1%} [{fit.gain.low:+.1%}, {fit.gain.high:+.1%}]"
+        f"On {counted(fit.gain.sessions, 'held-out session')} the old weights agree with use on {fit.before:.1%}, the "
+        f"new ones on {fit.before + fit.gain.mean:.1%}: {fit.gain.mean:+.1%} [{fit.gain.low:+.1%}, "
+        f"{fit.gain.high:+.1%}]"
     )
     if not tables:
         click.echo(
