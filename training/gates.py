@@ -204,7 +204,7 @@ def _sessions(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> Gate:
             "ReportUse after each turn, or ReportOutput with what the agent said"
         )
     elif not (dataset.used >= RELEVANT).any():
-        heard = counted(reports, "packet was reported on, and none of its", "packets were reported on, and none of their")
+        heard = counted(reports, "reported packet, and none of its", "reported packets, and none of their")
         why = f"{heard} memories was used: look at `memory-ranker audit`"
     else:
         why = (
