@@ -6,7 +6,8 @@ listed in docs/errors.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -188,9 +189,34 @@ class DeadlineExceededError(RankerError):
 
 
 class SettingsError(RankerError):
-    """A flag, an environment variable or the settings file is wrong."""
+    """A flag, an environment variable or the settings file is wrong. Carries every fault that was found, in words."""
 
     reason = "BAD_SETTINGS"
+
+    def __init__(self, *faults: str) -> None:
+        several = f"{len(faults)} faults:\n  " if len(faults) > 1 else ""
+        super().__init__(several + "\n  ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Collects what is wrong with settings while they are read, so that one error tells it all."""
+
+    found: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Notes the faults of a SettingsError and goes on behind the block."""
+        try:
+            yield
+        except SettingsError as error:
+            self.found.extend(error.faults)
+
+    def raise_if_any(self) -> None:
+        """Raises SettingsError if anything was noted."""
+        if self.found:
+            raise SettingsError(*self.found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Self
 
 from sidecar.config import Settings
 from sidecar.domain import Micros
-from sidecar.importance.settled import settled_importance
 from sidecar.loading import load_all, prepare
 from sidecar.observe import systemd
 from sidecar.observe.observer import Observer
@@ -32,10 +31,10 @@ from sidecar.retrieval import heap
 from sidecar.retrieval.embedders import make_embedder
 from sidecar.retrieval.embedding import Embedder
 from sidecar.rpc.server import Server
+from sidecar.settled import settled
 from sidecar.store.damage import LookAhead
 from sidecar.store.files import make_folder
 from sidecar.store.store import Store
-from sidecar.weights.settled import settled_weights
 
 if TYPE_CHECKING:
     from sidecar.observe.http_port import HttpPort
@@ -98,7 +97,7 @@ class Sidecar:
             if Path(settings.listen.removeprefix("unix:")).parent == settings.data:
                 # The socket is there because the store is, so that it is --data which is wrong if neither can be made.
                 make_folder(settings.data)
-            weights, importance = settled_weights(settings), settled_importance(settings)
+            weights, importance = settled(settings)
             embedder = self._make_embedder(settings.embedder)
             _ahead(lambda: embedder.fingerprint)
             observer, open_http = _observed(settings)

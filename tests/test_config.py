@@ -11,6 +11,7 @@ from memoryranker.client import default_address
 
 from sidecar.config import FIELDS, resolve
 from sidecar.errors import SettingsError
+from sidecar.settled import settled
 
 HOME = {"HOME": "/home/kim"}
 
@@ -103,6 +104,53 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         "unknown variable MEMORY_RANKER_TREADS",
     ):
         assert len([line for line in told if words in line]) == 1, words
+
+
+def test_what_tables_hold_is_told_with_the_rest(tmp_path: Path) -> None:
+    """All that is wrong in any of them, once; what would only follow from a fault that is told is none."""
+    text = """
+        threads = 0
+        importance_domain = "recipes"
+        [weights]
+        active = "mine"
+        [weights.mine]
+        features = {sematic = 0.3, lexical = 2, recency = "0.1"}
+        half_life_days = {fact = -1}
+        [weights.other]
+        feature = {lexical = 0.5}
+        use_family_cap = 7
+        [importance.recipes]
+        content = 3
+        uses = 1
+        [importance_namespaces]
+        kitchen = "cakes"
+    """
+    file = write(tmp_path, text)
+    with pytest.raises(SettingsError) as caught:
+        resolve({}, HOME, file, settled)
+    expected = [
+        "threads is 0",
+        "weights.mine.features in ",
+        "weights.mine.features.sematic is no feature",
+        "weights.mine.features.lexical is 2",
+        "weights.mine.half_life_days.fact is -1",
+        "unknown key weights.other.feature",
+        "weights.other.use_family_cap is 7",
+        "[importance.recipes]: content is 3",
+        "[importance.recipes]: 'uses' is no signal",
+        "[importance_namespaces]: kitchen names the domain 'cakes'",
+    ]
+    assert {words: [each.startswith(words) for each in caught.value.faults].count(True) for words in expected} == (
+        dict.fromkeys(expected, 1)
+    )
+    assert len(caught.value.faults) == len(expected)
+
+
+def test_weights_of_a_sum_are_judged_where_all_are_known() -> None:
+    """A weight that is none is the one fault, and the sum without it is not."""
+    with pytest.raises(SettingsError) as caught:
+        resolve({"content_weight": "-1", "min_importance": "2", "max_importance": "0"}, HOME)
+    assert [each.split(" ")[0] for each in caught.value.faults] == ["content_weight", "min_importance"]
 
 
 def test_an_unknown_variable_suggests_the_nearest() -> None:

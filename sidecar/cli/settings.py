@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 from sidecar.cli.connection import json_option, settings_environ
 from sidecar.cli.failures import ExitCode, Failure
 from sidecar.cli.parsing import PATH
-from sidecar.config import ENVIRONMENT_PREFIX, FIELDS, Resolved, resolve
+from sidecar.config import ENVIRONMENT_PREFIX, FIELDS, Resolved, Settings, resolve
 from sidecar.errors import SettingsError
 
 Command = Callable[..., Any]
@@ -55,10 +56,8 @@ def settings_options(command: Command) -> Command:
 
 def resolved(file: Path | None, flags: dict[str, Any]) -> Resolved:
     """The settings that these flags, the environment and the file come to. Failure if one is wrong."""
-    try:
-        return resolve(flags, settings_environ(os.environ), file)
-    except SettingsError as error:
-        raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+    with _settings_failures():
+        return resolve(flags, settings_environ(os.environ), file, settle_tables)
 
 
 @click.command(
@@ -84,20 +83,24 @@ def config(_: bool, as_json: bool, defaults: bool, file: Path | None, **flags: A
         click.echo(template())
         return
     found = resolved(file, flags)
-    _check_tables(found)
+    with _settings_failures():
+        settle_tables(found.settings)
     click.echo(found.as_json() if as_json else found.as_text())
 
 
-def _check_tables(found: Resolved) -> None:
-    """Refuses the weights that `serve` would refuse, in its words."""
-    from sidecar.importance.settled import settled_importance  # here, for both take their time
-    from sidecar.weights.settled import settled_weights
-
+@contextmanager
+def _settings_failures() -> Iterator[None]:
     try:
-        settled_weights(found.settings)
-        settled_importance(found.settings)
+        yield
     except SettingsError as error:
         raise Failure(error.message, ExitCode.USAGE, reason=error.reason) from error
+
+
+def settle_tables(settings: Settings) -> None:
+    """Refuses the weights that `serve` would refuse, in its words. Raises SettingsError."""
+    from sidecar.settled import settled  # here, for it takes its time
+
+    settled(settings)
 
 
 def template() -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sidecar.config.rules import Rule, SaidBetterError
 from sidecar.config.settings import FIELDS, IMPORTANCE_WEIGHTS, TABLES, Settings
-from sidecar.errors import SettingsError
+from sidecar.errors import Faults, SettingsError
 
 ENVIRONMENT_PREFIX = "MEMORY_RANKER_"
 FILE_VARIABLE = "MEMORY_RANKER_CONFIG"
@@ -55,16 +55,23 @@ class Resolved:
         return "\n".join([*lines, *(f"# and [{name}]" for name in tables)])
 
 
-def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | None = None) -> Resolved:
+def resolve(
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    file: Path | None = None,
+    settle_tables: Callable[[Settings], object] = lambda _: None,
+) -> Resolved:
     """Settles every setting. A flag that is None was not given.
 
     `file` is the settings file; None means MEMORY_RANKER_CONFIG, else memory-ranker/config.toml below the user's
     configuration folder if it is there. Raises SettingsError, which names setting, value, origin and limit of all that
-    are wrong.
+    are wrong. What the numbers of the tables may be is not looked at here: once something else is wrong,
+    `settle_tables` is asked, which raises SettingsError too, so that all is told at once.
     """
     path, is_named = _file_path(environ, file)
-    faults: list[str] = []
-    from_file, tables = _read_file(path, is_named, faults)
+    faults = Faults()
+    told: list[str] = []
+    from_file, tables = _read_file(path, is_named, faults, told)
     in_file = f"file {path}"
     given: dict[str, tuple[Any, str]] = {}
     for name, value in from_file.items():
@@ -73,41 +80,42 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Path | N
         given[name] = (value, f"environment {variable}")
     for name, value in flags.items():
         if name not in FIELDS:
-            faults.append(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
+            faults.found.append(f"unknown setting {name!r}{_nearest(name, FIELDS)}")
         elif value is not None:
             given[name] = (value, f"flag --{name.replace('_', '-')}")
-    values = {}
+    values: dict[str, Any] = {}
     for name, (value, origin) in given.items():
-        try:
+        with faults.noted():
             values[name] = _parse(name, value, origin, in_file=origin == in_file)
-        except SettingsError as error:
-            faults.append(error.message)
-    _raise_if_any(faults)
     origins = {name: given[name][1] if name in given else "default" for name in FIELDS}
-    if "data" not in values:
-        values["data"] = _parse("data", _default_data(environ), "default")
-    if "listen" not in values:
-        values["listen"] = _parse(
-            "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
-        )
-    settings = Settings(**values, **tables)
-    _raise_if_any(list(_importance_faults(settings)))
+    if "data" not in given:
+        with faults.noted():
+            values["data"] = _parse("data", _default_data(environ), "default")
+    if "listen" not in given and "data" in values:
+        with faults.noted():
+            values["listen"] = _parse(
+                "listen", f"unix:{_runtime_folder(environ, values['data'])}/memory-ranker.sock", "default"
+            )
+    settings = Settings(**{"data": Path(), "listen": "", **values}, **tables)  # all of it counts only without a fault
+    faults.found.extend(_importance_faults(settings, given.keys() - values.keys()))
+    if faults.found:
+        try:
+            settle_tables(settings)
+        except SettingsError as error:
+            faults.found.extend(each for each in error.faults if not each.startswith(tuple(told)))
+    faults.raise_if_any()
     return Resolved(settings, origins)
 
 
-def _raise_if_any(faults: Sequence[str]) -> None:
-    if faults:
-        several = f"{len(faults)} faults:\n  " if len(faults) > 1 else ""
-        raise SettingsError(several + "\n  ".join(faults))
-
-
-def _importance_faults(settings: Settings) -> Iterator[str]:
-    """The weights of the five signals sum to 1, and there is room between floor and cap."""
+def _importance_faults(settings: Settings, unknown: Collection[str]) -> Iterator[str]:
+    """The weights of the five signals sum to 1, and there is room between floor and cap. Nothing is said of what is
+    `unknown`."""
     weights = {name: getattr(settings, name) for name in IMPORTANCE_WEIGHTS}
-    if abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
+    if not weights.keys() & unknown and abs(sum(weights.values()) - 1.0) > SUM_TOLERANCE:
         shown = ", ".join(f"{name} {value:g}" for name, value in weights.items())
         yield f"{shown}: they sum to {sum(weights.values()):.12g} and must sum to 1; change the others too"
-    if not settings.min_importance < settings.max_importance:
+    bounds = {"min_importance", "max_importance"}
+    if not bounds & set(unknown) and not settings.min_importance < settings.max_importance:
         yield (
             f"min_importance is {settings.min_importance:g} and must be below max_importance, which is "
             f"{settings.max_importance:g}"
@@ -136,8 +144,11 @@ def _file_path(environ: Mapping[str, str], file: Path | None) -> tuple[Path | No
     return (Path(home) / "memory-ranker" / "config.toml" if home else None), False
 
 
-def _read_file(path: Path | None, is_named: bool, faults: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of a file, and its tables by the names of TABLES; notes what is no setting and no table."""
+def _read_file(
+    path: Path | None, is_named: bool, faults: Faults, told: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a file, and its tables by the names of TABLES, as far as they are as they should be; notes what
+    is no setting and no table. `told` takes what a fault begins with that would only follow from those."""
     if path is None or (not is_named and not path.is_file()):
         return {}, {}
     try:
@@ -148,39 +159,56 @@ def _read_file(path: Path | None, is_named: bool, faults: list[str]) -> tuple[di
         raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
     presets: dict[str, Mapping[str, Any]] = {}
     if isinstance(table.get("weights"), dict):
-        presets = table.pop("weights")
-        if "active" in presets:
-            table["weights"] = presets.pop("active")
-        for name, preset in presets.items():
-            faults += _shape_faults(path, name, preset)
+        named = table.pop("weights")
+        if "active" in named:
+            table["weights"] = named.pop("active")
+        presets = {name: _read_weights(path, name, preset, faults, told) for name, preset in named.items()}
     tables: dict[str, Any] = {"presets": presets}
     for key, field_name in (("importance", "importance_domains"), ("importance_namespaces", "importance_namespaces")):
         if not isinstance(found := table.pop(key, {}), dict):
-            faults.append(f"{key} in {path} is not a table: see docs/importance.md")
+            faults.found.append(f"{key} in {path} is not a table: see docs/importance.md")
+            found = {}
         tables[field_name] = found
-    faults += [f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}" for name in table if name not in FIELDS]
+    unknown = [name for name in table if name not in FIELDS]
+    faults.found.extend(f"unknown setting {name!r} in {path}{_nearest(name, FIELDS)}" for name in unknown)
     return {name: value for name, value in table.items() if name in FIELDS}, tables
 
 
-def _shape_faults(path: Path, name: str, preset: Any) -> Iterator[str]:
-    """Where weights are not written as weights are; what their numbers may be is the weights' own matter."""
+def _read_weights(path: Path, name: str, preset: Any, faults: Faults, told: list[str]) -> dict[str, Any]:
+    """What of a table of weights is written as weights are; notes the rest. What their numbers may be is the weights'
+    own matter."""
     if not isinstance(preset, dict):
-        yield f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
-        return
+        faults.found.append(
+            f"weights.{name} in {path} is not a table: write [weights.{name}]{_nearest(name, ['active'])}"
+        )
+        told.append(f"weights.{name}.")
+        return {}
+    found: dict[str, Any] = {}
     for key, value in preset.items():
         at = f"weights.{name}.{key}"
         if key not in WEIGHTS_KEYS:
-            yield f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}"
+            faults.found.append(f"unknown key {at} in {path}{_nearest(key, WEIGHTS_KEYS)}")
+            if "features" not in preset:
+                told.append(f"weights.{name}.features ")
             continue
-        numbers = [value] if key == "use_family_cap" else value.values() if isinstance(value, dict) else [None]
-        if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
-            yield (
-                f"{at} in {path} is {value!r}: it must be "
-                f"{'a number' if key == 'use_family_cap' else 'a table of numbers, as {lexical = 0.5}'}"
-            )
+        if key == "use_family_cap":
+            what, is_sound = "a number", _is_number(value)
+            found |= {key: value} if is_sound else {}
+        else:
+            what, numbers = "a table of numbers, as {lexical = 0.5}", value if isinstance(value, dict) else {None: None}
+            found[key] = {each: number for each, number in numbers.items() if _is_number(number)}
+            is_sound = len(found[key]) == len(numbers)
+        if not is_sound:
+            faults.found.append(f"{at} in {path} is {value!r}: it must be {what}")
+            told.append(f"{at} ")
+    return found
 
 
-def _read_environment(environ: Mapping[str, str], faults: list[str]) -> dict[str, tuple[str, str]]:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read_environment(environ: Mapping[str, str], faults: Faults) -> dict[str, tuple[str, str]]:
     """Value and variable by the setting's name; a variable with the prefix goes before one without. Notes what is no
     setting."""
     known = {ENVIRONMENT_PREFIX + name.upper(): name for name in FIELDS}
@@ -193,7 +221,7 @@ def _read_environment(environ: Mapping[str, str], faults: list[str]) -> dict[str
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable == FILE_VARIABLE:
             continue
         if variable not in known:
-            faults.append(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
+            faults.found.append(f"unknown variable {variable}{_nearest(variable, [*known, FILE_VARIABLE])}")
             continue
         given[known[variable]] = (value, variable)
     return given

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from sidecar.errors import SettingsError
+from sidecar.errors import Faults, SettingsError
 
 SIGNALS = ("content", "user", "access", "emotion", "context")
 """The five signals, in the order in which they are shown."""
@@ -82,45 +82,50 @@ class ImportanceSettings:
         return self.domains[name]
 
 
-def check_weights(weights: SignalWeights, where: str) -> None:
-    """SettingsError unless each is in [0, 1] and together they are 1."""
-    shown = ", ".join(f"{name} {value:g}" for name, value in weights.by_name().items())
-    for name, value in weights.by_name().items():
-        if not 0.0 <= value <= 1.0:
-            raise SettingsError(f"{where}: the weight of {name} is {value!r}; it must be in [0, 1]")
+def with_domains(
+    settings: ImportanceSettings, own: Mapping[str, Any], namespaces: Mapping[str, Any]
+) -> ImportanceSettings:
+    """The settings with domains of the user's own, where one of a shipped name takes its place, and whose weights each
+    namespace takes. Raises SettingsError, also where `settings` names a domain that is not there."""
+    faults = Faults()
+    made = {}
+    for name, table in own.items():
+        with faults.noted():
+            made[name] = _domain(name, table)
+    found = replace(settings, domains={**DOMAINS, **made}, namespaces=dict(namespaces))
+    if settings.domain not in own:
+        with faults.noted():
+            found.of_domain()
+    known = (COMMON, *sorted({*DOMAINS, *own}))
+    for namespace, name in namespaces.items():
+        if name not in known:
+            faults.found.append(
+                f"[importance_namespaces]: {namespace} names the domain {name!r}; known are {', '.join(known)}"
+            )
+    faults.raise_if_any()
+    return found
+
+
+def _domain(name: str, table: Any) -> SignalWeights:
+    """The weights of a table of the settings file: each in [0, 1], and together 1."""
+    where = f"[importance.{name}]"
+    if name == COMMON:
+        raise SettingsError(f"{where}: the common weights are set by content_weight and others; choose a name")
+    if not isinstance(table, Mapping):
+        raise SettingsError(f"importance.{name} is not a table: write {where}, and the signals' weights below it")
+    faults = Faults()
+    for signal, value in table.items():
+        if signal not in SIGNALS:
+            faults.found.append(f"{where}: {signal!r} is no signal; the signals are {', '.join(SIGNALS)}")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+            faults.found.append(f"{where}: {signal} is {value!r}; it must be a number from 0 to 1")
+    faults.raise_if_any()
+    weights = SignalWeights(**{signal: float(table.get(signal, 0.0)) for signal in SIGNALS})
     total = sum(weights.by_name().values())
     if abs(total - 1.0) > SUM_TOLERANCE:
+        shown = ", ".join(f"{signal} {value:g}" for signal, value in weights.by_name().items())
         raise SettingsError(
             f"{where}: the weights of importance sum to {total:.12g} ({shown}); they must sum to 1. Change the others "
             "with the one you set"
         )
-
-
-def with_domains(
-    settings: ImportanceSettings, own: Mapping[str, Mapping[str, Any]], namespaces: Mapping[str, Any]
-) -> ImportanceSettings:
-    """The settings with domains of the user's own, where one of a shipped name takes its place, and whose weights each
-    namespace takes. Raises SettingsError, also where `settings` names a domain that is not there."""
-    made = {}
-    for name, table in own.items():
-        where = f"[importance.{name}]"
-        if name == COMMON:
-            raise SettingsError(f"{where}: the common weights are set by content_weight and others; choose a name")
-        if not isinstance(table, Mapping):
-            raise SettingsError(f"importance.{name} is not a table: write {where}, and the signals' weights below it")
-        if unknown := sorted(set(table) - set(SIGNALS)):
-            raise SettingsError(f"{where}: {unknown[0]!r} is no signal; the signals are {', '.join(SIGNALS)}")
-        for signal, value in table.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise SettingsError(f"{where}: {signal} is {value!r}; it must be a number from 0 to 1")
-        made[name] = SignalWeights(**{signal: float(table.get(signal, 0.0)) for signal in SIGNALS})
-        check_weights(made[name], where)
-    found = replace(settings, domains={**DOMAINS, **made}, namespaces=dict(namespaces))
-    found.of_domain()
-    for namespace, name in namespaces.items():
-        if name not in (COMMON, *found.domains):
-            raise SettingsError(
-                f"[importance_namespaces]: {namespace} names the domain {name!r}; known are {COMMON}, "
-                f"{', '.join(sorted(found.domains))}"
-            )
-    return found
+    return weights

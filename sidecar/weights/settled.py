@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidecar.config import Settings
-from sidecar.errors import InvalidRequestError, SettingsError, UnknownWeightsError
+from sidecar.errors import Faults, InvalidRequestError, SettingsError, UnknownWeightsError
 from sidecar.weights.holder import WeightsHolder
 from sidecar.weights.linear import Weights, make_weights
 from sidecar.weights.presets import PRESETS
@@ -17,11 +17,19 @@ OF_REQUEST = "request"
 
 def settled_weights(settings: Settings) -> WeightsHolder:
     """The shipped weights and those of the settings file, with the active ones chosen. Raises SettingsError."""
-    own = {name: _own(name, table) for name, table in settings.presets.items()}
+    faults = Faults()
+    own = {}
+    for name, table in settings.presets.items():
+        with faults.noted():
+            own[name] = _own(name, table)
+    if settings.weights in settings.presets:
+        faults.raise_if_any()  # those that are meant to serve are there
     try:
-        return WeightsHolder(settings.weights, own)
+        holder = WeightsHolder(settings.weights, own)
     except UnknownWeightsError as error:
-        raise SettingsError(error.message) from error
+        raise SettingsError(*faults.found, error.message) from error
+    faults.raise_if_any()
+    return holder
 
 
 def _own(name: str, table: Mapping[str, Any]) -> Weights:
@@ -37,4 +45,4 @@ def _own(name: str, table: Mapping[str, Any]) -> Weights:
             path=f"weights.{name}",
         )
     except InvalidRequestError as error:
-        raise SettingsError("; ".join(f"{each.field} {each.description}" for each in error.violations)) from error
+        raise SettingsError(*(f"{each.field} {each.description}" for each in error.violations)) from error
