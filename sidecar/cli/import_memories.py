@@ -47,7 +47,7 @@ that has grown, can be imported again. docs/import.md describes the formats.""",
     metavar="FIELD=PATH",
     help="Take a field from a foreign one; dots reach into objects. Repeat for more.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would go in, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would go in, and send no memory.")
 @server_options()
 def import_memories(
     connection: Connection, files: Sequence[str], format_: str | None, maps: Sequence[str], dry_run: bool
@@ -67,11 +67,14 @@ def import_memories(
         log = stack.enter_context(LogLines.opened())
         found = Found(sources, reading, tally, log)
         if dry_run:
+            absent = _ask_if_there(connection, found)
             shown, total, rows = _look(found)
+            if absent and found.has_vectors:
+                words = f"no vector was compared with a store, which may have others: {absent}"
+                tally.notes.append((None, Problem(0, "", words)))
         else:
             client = stack.enter_context(connection.client())
-            status = client.status()
-            found.embedder, found.dimension = status.embedder, status.dimension
+            _ask(client, found)
             _send(connection, client, found, stack)
     tally.notes += [(source, note) for source in sources for note in source.notes]
     if reading.aside:
@@ -86,6 +89,21 @@ def import_memories(
     else:
         show(connection, tally)
         exit_with(batch_exit_code(len(tally.refused), tally.total))
+
+
+def _ask(client: Client, found: Found) -> None:
+    status = client.status()
+    found.embedder, found.dimension = status.embedder, status.dimension
+
+
+def _ask_if_there(connection: Connection, found: Found) -> str:
+    """Asks the server what vectors its store has. Returns why there is no answer, "" if there is one."""
+    try:
+        with connection.client() as client:
+            _ask(client, found)
+    except Failure as failure:
+        return failure.message
+    return ""
 
 
 def _send(connection: Connection, client: Client, found: Found, stack: ExitStack) -> None:

@@ -70,6 +70,8 @@ class Found:
         self.embedder = ""
         self.dimension: int | None = None
         """Numbers in a vector of the store; None as long as that is not known."""
+        self.has_vectors = False
+        """True once a memory that would go in had one."""
         self._where: dict[str, tuple[Source, int]] = {}
         self._order: list[str] = []
         self._other_embedder = False
@@ -98,6 +100,7 @@ class Found:
                 first = f"{before.unit} {place}" if before is source else f"{before.name}, {before.unit} {place}"
                 self._refuse(source, item.place, message.id, f"has the id of {first}, or is the same; it goes in once")
                 continue
+            self.has_vectors |= bool(message.embedding)
             self._where[message.id] = source, item.place
             self._order.append(message.id)
             for name in item.unsaid:

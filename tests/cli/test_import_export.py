@@ -25,6 +25,7 @@ from tests.cli.conftest import Run
 from tests.serving import Running, running, wait_until_scored
 
 UTC = datetime.UTC
+NOBODY = "unix:/nowhere/socket"
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_a_good_line_goes_in_whatever_was_wrong_with_one_of_its_id(run: Run) -> 
 
 
 def test_a_dry_run_refuses_what_the_import_would(run: Run) -> None:
-    """All that can be told without a store, in the same words."""
+    """In the same words; without a server the length of vectors is not known."""
     values: list[dict[str, Any]] = [
         {"importance_override": 3.0},
         {"content": "a\0b"},
@@ -165,9 +166,26 @@ def test_a_dry_run_refuses_what_the_import_would(run: Run) -> None:
     done = document(run("import", "memories.jsonl", "--json"), ExitCode.PARTLY)
     assert done["created"] == 1
     assert [each["line"] for each in done["refused"]] == list(range(1, 10))
-    told = {each["line"]: each["message"] for each in looked["refused"]}
-    assert told.pop(5) == "embedding has 3 bytes; must have four for each number, a little-endian float32"
-    assert told == {each["line"]: each["message"] for each in done["refused"] if each["line"] != 5}
+    assert looked["refused"] == done["refused"]
+    alone = document(run("import", "memories.jsonl", "--dry-run", "--json", "--address", NOBODY), ExitCode.PARTLY)
+    words = alone["refused"].pop(4)["message"]
+    assert words == "embedding has 3 bytes; must have four for each number, a little-endian float32"
+    assert alone["refused"] == [each for each in done["refused"] if each["line"] != 5]
+    assert alone["notes"] == []
+
+
+def test_a_dry_run_knows_how_long_vectors_are(run: Run) -> None:
+    """By the server's store; where none answers, vectors are told as not compared, and why."""
+    Path("memories.jsonl").write_text("\n".join([line(1), line(2, embedding=[0.5] * 3)]))
+    found = document(run("import", "memories.jsonl", "--dry-run", "--json"), ExitCode.PARTLY)
+    assert (found["memories"], found["notes"]) == (1, [])
+    ((number, words),) = [(each["line"], each["message"]) for each in found["refused"]]
+    assert (number, words.startswith("embedding has 12 bytes; must have 1,024")) == (2, True)
+    alone = run("import", "memories.jsonl", "--dry-run", "--address", NOBODY)
+    assert (alone.exit_code, "2 memories would go into" in alone.stdout) == (ExitCode.OK, True)
+    assert "no vector was compared with a store" in alone.stderr
+    assert NOBODY in alone.stderr
+    assert document(run("list", "--json"))["memories"] == []
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -303,7 +321,7 @@ def test_a_map_that_is_none_is_an_error_of_the_command_line(run: Run, bad: str) 
 def test_a_dry_run_shows_what_would_go_in_and_needs_no_server(run: Run) -> None:
     """Memories, problems and the same exit code, and nothing is sent."""
     Path("memories.jsonl").write_text("\n".join([line(1), "{", line(2)]))
-    shown = run("import", "memories.jsonl", "--dry-run", "--address", "unix:/nowhere/socket")
+    shown = run("import", "memories.jsonl", "--dry-run", "--address", NOBODY)
     assert shown.exit_code == ExitCode.PARTLY
     assert "2 memories would go into namespace" in shown.stdout
     assert "memory 1" in shown.stdout
