@@ -237,6 +237,34 @@ def test_long_memories_go_in_smaller_chunks(client: Client, namespace: str) -> N
     assert client.ingest(namespace, memories, chunk_size=1000).created == 100
 
 
+def test_a_memory_larger_than_a_message_is_refused_alone(client: Client, namespace: str) -> None:
+    """Wherever it stands in its chunk, with place, id, size and limit; sent, it would have ended the stream."""
+    memories = numbered(12)
+    for place in (0, 3, 4, 11):
+        memories[place]["content"] = "x" * (5 << 20)
+    memories[6]["content"] = "y" * (2 << 20)  # fits into a message, and is refused by the server
+    for size in (1, 4, 1000):
+        result = client.ingest(namespace, memories, chunk_size=size)
+        assert result.created + result.unchanged == 7
+        refused = {each.position: each for each in result.rejections}
+        assert list(refused) == [0, 3, 4, 6, 11]
+        assert [each.memory_id for each in refused.values()] == ["m0", "m3", "m4", "m6", "m11"]
+        assert refused[3].message.startswith("has 5,242,8")
+        assert "at most 4,194,240" in refused[3].message
+        assert "1 to 65,536" in refused[6].message
+    assert {each.id for each in client.list(namespace)} == {f"m{each}" for each in (1, 2, 5, 7, 8, 9, 10)}
+
+
+def test_what_fits_into_a_message_by_a_hair_is_sent(client: Client, namespace: str) -> None:
+    """The largest that is not refused here reaches the server, which refuses it for its content."""
+    memories = [{"id": "m", "content": ""}]
+    around = memory("m", content="x" * (4 << 20)).ByteSize() - (4 << 20)
+    memories[0]["content"] = "x" * ((4 << 20) - 64 - around)
+    assert "1 to 65,536" in client.ingest(namespace, memories).rejections[0].message
+    memories[0]["content"] += "x"
+    assert "at most 4,194,240" in client.ingest(namespace, memories).rejections[0].message
+
+
 def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """kill -9 in the middle; the client goes on with the next server, and everything was created exactly once."""
     with ExitStack() as stack:

@@ -205,8 +205,9 @@ class Client(AdminCalls):
 
         They are read as they are sent, and sent again only if they were not acknowledged. A `stream_id` of your own
         lets another process resume the stream within 24 hours, with the same memories and `chunk_size` (1 to 1,000).
-        `on_progress` is called after each acknowledgement; the result counts what is durable and rankable. `timeout` is
-        how many seconds may pass without an acknowledgement.
+        `on_progress` is called after each acknowledgement; the result counts what is durable and rankable. A bad memory
+        is refused alone, also one that is larger than a message: look at `rejections`. `timeout` is how many seconds
+        may pass without an acknowledgement.
         """
         result = IngestResult(stream_id or _new_id())
         ingest(
@@ -216,6 +217,7 @@ class Client(AdminCalls):
             memories,
             result,
             chunk_size=chunk_size,
+            most_bytes=self._max_message_bytes,
             timeout=self._timeout if timeout is None else timeout,
             on_progress=on_progress,
         )

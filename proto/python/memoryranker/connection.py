@@ -79,6 +79,7 @@ class Connection:
         self.address = address or default_address(os.environ)
         self._timeout = timeout
         self._wait_for_ready = wait_for_ready
+        self._max_message_bytes = max_message_bytes
         self._channel = grpc.insecure_channel(
             _target(self.address),
             options=[

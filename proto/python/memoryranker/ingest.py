@@ -24,6 +24,8 @@ from memoryranker.v1 import memory_pb2, types_pb2
 MOST_IN_A_CHUNK = 1_000
 CHUNK_BYTES = 1 << 20
 """A chunk is closed before it grows beyond: far below what a server takes in one message."""
+AROUND_BYTES = 64
+"""What a message takes beside the one memory in it: less than this."""
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
 """Seconds between attempts to reach a server again."""
@@ -45,7 +47,8 @@ class IngestRejection:
 
 @dataclass(slots=True)
 class IngestResult:
-    """What became of a stream so far: of the memories that the server has acknowledged, and of no others."""
+    """What became of a stream so far: of the memories that the server has acknowledged, and of those that were refused
+    before they were sent. In the end `rejections` are in the order of the stream."""
 
     stream_id: str
     acknowledged: int = 0
@@ -71,16 +74,18 @@ def ingest(
     result: IngestResult,
     *,
     chunk_size: int,
+    most_bytes: int,
     timeout: float,
     on_progress: Callable[[IngestResult], None] | None,
 ) -> None:
-    """Sends all memories and writes what became of them into `result`.
+    """Sends all memories and writes what became of them into `result`. One that no message of `most_bytes` holds is
+    refused here: sent, it would end the stream.
 
     Raises RankerRpcError once `timeout` seconds have passed without an acknowledgement, or if the stream is refused.
     """
     if not 1 <= chunk_size <= MOST_IN_A_CHUNK:
         raise ValueError(f"chunk_size is {chunk_size}; must be 1 to {MOST_IN_A_CHUNK:,}")
-    chunks = _chunks(memories, chunk_size)
+    chunks = _chunks(memories, chunk_size, most_bytes, result.rejections.append)
     unacknowledged: deque[_Chunk] = deque()
     done_sequence = 0
     pause, last_time = FIRST_PAUSE, time.monotonic()
@@ -102,6 +107,7 @@ def ingest(
                     unacknowledged.append(following)
                     connection.send(following.request)
                 if not unacknowledged:
+                    result.rejections.sort(key=lambda each: each.position)
                     return
                 answer = connection.receive()
                 done = unacknowledged.popleft()
@@ -131,17 +137,30 @@ def _note(result: IngestResult, chunk: _Chunk, answer: memory_pb2.IngestMemories
     )
 
 
-def _chunks(memories: Iterable[types_pb2.Memory | Mapping[str, Any]], chunk_size: int) -> Iterator[_Chunk]:
-    """Cuts the stream, always at the same places for the same memories."""
+def _chunks(
+    memories: Iterable[types_pb2.Memory | Mapping[str, Any]],
+    chunk_size: int,
+    most_bytes: int,
+    refuse: Callable[[IngestRejection], None],
+) -> Iterator[_Chunk]:
+    """Cuts the stream, always at the same places for the same memories. Refuses what no message holds."""
     start = size = 0
     request = memory_pb2.IngestMemoriesRequest(sequence=1)
-    for each in memories:
+    for position, each in enumerate(memories):
         memory = as_memory(each)
         weight = memory.ByteSize()
-        if request.memories and (len(request.memories) == chunk_size or size + weight > CHUNK_BYTES):
+        is_too_large = weight + AROUND_BYTES > most_bytes
+        if request.memories and (is_too_large or len(request.memories) == chunk_size or size + weight > CHUNK_BYTES):
             yield _Chunk(request, start)
-            start, size = start + len(request.memories), 0
+            size = 0
             request = memory_pb2.IngestMemoriesRequest(sequence=request.sequence + 1)
+        if is_too_large:
+            most = most_bytes - AROUND_BYTES
+            words = f"has {weight:,} bytes; a message holds a memory of at most {most:,}: divide it into several"
+            refuse(IngestRejection(position, memory.id, words))
+            continue
+        if not request.memories:
+            start = position
         request.memories.append(memory)
         size += weight
     if request.memories:
