@@ -125,17 +125,25 @@ def name_of(path: Path) -> str:
 
 
 def _folder(folder: Path, reading: Reading, seen: set[Path]) -> Iterator[Source]:
-    """The Markdown files in a folder and in those below it. One that cannot be read holds up no other."""
-    # What a folder of such a name holds is found by itself.
-    found = [
-        each
-        for each in sorted(folder.rglob("*"))
-        if each.suffix.lower() in MARKDOWN_ENDINGS and (each.is_symlink() or not each.is_dir())
-    ]
+    """The Markdown files in a folder and in those below it. One that cannot be read, also a folder below, holds up no
+    other. OSError if the folder itself cannot be read."""
+    found: dict[Path, OSError | None] = {}
+
+    def note(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise error
+        found[Path(error.filename)] = error
+
+    for at, folders, files in os.walk(folder, onerror=note):
+        # What a folder of such a name holds is found by itself; links are not followed.
+        names = [*files, *(each for each in folders if os.path.islink(os.path.join(at, each)))]
+        found |= {Path(at, each): None for each in names if Path(each).suffix.lower() in MARKDOWN_ENDINGS}
     if not found:
         raise click.UsageError(f"{folder} is a folder without Markdown files; name files of other formats")
-    for each in found:
+    for each in sorted(found):
         try:
+            if unread := found[each]:
+                raise unread
             if each.exists() and not each.is_file():
                 raise ValueError("is no file; name it by itself")
             yield from _file(each, reading, seen, ())

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from sidecar.cli.failures import ExitCode
 from tests.cli.conftest import Run
 from tests.cli.test_import_export import call, document, line
-from tests.serving import running
+from tests.serving import WITHOUT_PRIVILEGES, ended, running
 
 
 def fed(path: str | int, data: bytes) -> threading.Thread:
@@ -100,6 +102,36 @@ def test_one_bad_entry_of_a_folder_holds_up_no_other(run: Run) -> None:
     told = run("import", "notes")
     assert told.exit_code == ExitCode.PARTLY
     assert "\nnotes/loop.md: cannot be read: Too many levels" in told.stderr
+
+
+def imported_without_privileges(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What an import says that may not read what its user may not."""
+    return ended([sys.executable, "-c", WITHOUT_PRIVILEGES, "-m", "sidecar.cli", "import", *arguments])
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason="root may read anything")
+def test_a_folder_below_that_cannot_be_read_is_told(run: Run) -> None:
+    """One that cannot be listed, and what lies in one that cannot be entered: by path, and the rest goes in. Named
+    itself, it ends the import."""
+    for name in ("open", "shut/below", "listed"):
+        Path("notes", name).mkdir(parents=True)
+        Path("notes", name, "note.md").write_text(f"- of {name}\n")
+    Path("notes/shut").chmod(0)
+    Path("notes/listed").chmod(0o444)
+    try:
+        told = imported_without_privileges("notes", "--json")
+        found = json.loads(told.stdout)
+        named = imported_without_privileges("notes/shut")
+    finally:
+        Path("notes/shut").chmod(0o755)
+        Path("notes/listed").chmod(0o755)
+    assert (told.returncode, found["created"]) == (ExitCode.PARTLY, 1)
+    assert {(each["file"], each["line"]): each["message"] for each in found["refused"]} == {
+        ("notes/listed/note.md", 0): "cannot be read: Permission denied",
+        ("notes/shut", 0): "cannot be read: Permission denied",
+    }
+    assert (named.returncode, "cannot read notes/shut: Permission denied" in named.stderr) == (ExitCode.USAGE, True)
+    assert run("import", "notes").exit_code == 0
 
 
 def test_a_folder_of_nothing_good_ends_with_the_code_for_refused(run: Run) -> None:

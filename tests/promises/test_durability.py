@@ -27,7 +27,7 @@ from sidecar.lifecycle import Sidecar
 from sidecar.store import files
 from sidecar.store.store import Store
 from tests.promises.parts import NOW, Held, with_parts
-from tests.serving import channel_to, finished, process, running, settings_for
+from tests.serving import WITHOUT_PRIVILEGES, channel_to, finished, process, running, settings_for
 from tests.soaking import at_length
 
 TAKEN = 7
@@ -216,15 +216,6 @@ def test_a_second_server_is_refused_and_the_first_stays(tmp_path: Path) -> None:
             assert server.client.rank("n", "text").items[0].memory.id == "m"
             with Client(server.listen) as fresh:
                 assert fresh.get("n", "m").content == "text"
-
-
-# Root may write anywhere until it gives up two capabilities, 1 and 2, for itself and what it starts (prctl 24).
-WITHOUT_PRIVILEGES = """
-import ctypes, os, sys
-if os.geteuid() == 0:
-    assert not any(ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) for capability in (1, 2))
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason="root may write anywhere")
