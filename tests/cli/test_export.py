@@ -15,7 +15,7 @@ import pytest
 from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
 from tests.cli.conftest import Run
-from tests.cli.test_import_export import line
+from tests.cli.test_import import line
 from tests.serving import ended
 
 

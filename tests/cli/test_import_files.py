@@ -14,7 +14,7 @@ import pytest
 
 from sidecar.cli.failures import ExitCode
 from tests.cli.conftest import Run
-from tests.cli.test_import_export import call, document, line
+from tests.cli.test_import import call, document, line
 from tests.serving import WITHOUT_PRIVILEGES, ended, running
 
 

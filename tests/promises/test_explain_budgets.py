@@ -13,7 +13,7 @@ from memoryranker.client import Client, rank_request
 
 from tests.promises.frozen import BY_RELEVANCE, frozen, ids, text, write
 from tests.promises.models import name_of
-from tests.promises.test_explain_miss import RANKED
+from tests.promises.stories import RANKED
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from memoryranker.v1 import ranker_pb2_grpc
 from sidecar.importance import later
 from tests.promises.frozen import NOW, NOW_TIME, days_ago, frozen, ids
 from tests.promises.models import Asked, name_of
-from tests.promises.test_explain_miss import RESERVED, Story, check_told, one_in, untold
+from tests.promises.stories import RESERVED, Story, check_told, one_in, untold
 from tests.serving import Running, channel_to, wait_until_scored
 
 VALUES = ("postgres", "mysql", "sqlite")

@@ -19,7 +19,7 @@ from sidecar.domain import Micros
 from sidecar.lifecycle import Sidecar
 from tests.promises.frozen import BY_RELEVANCE, NOW, NOW_TIME, days_ago, hash_of, ids, text, write
 from tests.promises.models import name_of
-from tests.promises.test_explain_miss import THROUGH_THE_SERVICE, TICK, Story, check_told, micros_of, time_of
+from tests.promises.stories import THROUGH_THE_SERVICE, TICK, Story, check_told, micros_of, time_of
 from tests.serving import Running, channel_to, running, wait_until_scored
 
 HOUR = 3_600_000_000

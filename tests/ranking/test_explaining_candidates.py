@@ -31,7 +31,7 @@ from sidecar.store.store import Store
 from sidecar.weights import WeightsHolder
 from tests.bench import workload
 from tests.features.building import NOW
-from tests.promises.test_explain_miss import smaller_steps
+from tests.promises.stories import smaller_steps
 
 COUNT = 300
 FEW = {
