@@ -147,7 +147,7 @@ def test_memories_arrive_and_needs_change_from_their_round_on(world: World) -> N
     few = of_memories(world, {"m00", "m01"})
     assert 0 < len(few.tasks) < len(world.tasks)
     assert all(task.ids == ("m00", "m01") and task.features.shape[0] == 2 for task in few.tasks)
-    with pytest.raises(ValueError, match="round 1: of 1 tasks too few"):
+    with pytest.raises(ValueError, match="round 1: of 1 task too few"):
         next(play_rounds(replace(world, tasks=world.tasks[:1]), PRESETS["default"], course))
 
 
