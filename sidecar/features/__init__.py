@@ -15,11 +15,10 @@ from sidecar.features.registry import (
     USE_FAMILY,
     WAYS,
     feature_matrix,
-    other_ways,
+    known_values,
     other_ways_at,
     raw_columns,
     raw_matrix,
-    values_without_use,
 )
 from sidecar.features.view import (
     NO_TIME,
@@ -55,9 +54,8 @@ __all__ = [
     "View",
     "changed_rows",
     "feature_matrix",
-    "other_ways",
+    "known_values",
     "other_ways_at",
     "raw_columns",
     "raw_matrix",
-    "values_without_use",
 ]

@@ -7,6 +7,7 @@ from sidecar.features.view import Columns, Feature, View
 
 FULL_SESSIONS = 50
 SMARTCTX_FULL = 5
+_FULL = np.log1p(FULL_SESSIONS)
 
 
 def most_uses(columns: Columns) -> float:
@@ -16,13 +17,12 @@ def most_uses(columns: Columns) -> float:
 
 def sessions(view: View) -> Floats:
     """Distinct sessions that used the memory. Shape (n,)."""
-    count: Floats = view.columns.use_sessions.astype(np.float64)
-    return count
+    return view.once("use_sessions", lambda: view.columns.use_sessions.astype(np.float64))
 
 
 def value(view: View) -> Floats:
     """log(1 + sessions) / log(1 + FULL_SESSIONS), at most 1."""
-    share: Floats = np.log1p(np.minimum(sessions(view), FULL_SESSIONS)) / np.log1p(FULL_SESSIONS)
+    share: Floats = np.log1p(np.minimum(sessions(view), FULL_SESSIONS)) / _FULL
     return share
 
 

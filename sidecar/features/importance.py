@@ -25,8 +25,6 @@ BASELINE = {
 }
 USE_SHARE = 0.4
 NOTE_CONTENT, NOTE_USER = 0.30, 0.25
-WITHOUT_USE = "importance without use"
-"""Under which name a view remembers it."""
 
 
 def marks_value(helpful: int, unhelpful: int) -> float:
@@ -36,41 +34,42 @@ def marks_value(helpful: int, unhelpful: int) -> float:
 
 def combine(content: Floats, use: Floats, override: Floats, baseline: Floats) -> Floats:
     """The score of each row from its parts; NaN stands for a part that is missing. Shape (n,), in [0, 1]."""
-    own = np.where(np.isnan(content), baseline, content)
-    together = np.where(np.isnan(use), own, (1.0 - USE_SHARE) * own + USE_SHARE * use)
-    return np.where(np.isnan(override), together, override)
+    return _with_use(np.where(np.isnan(content), baseline, content), use, override)
 
 
 def value(view: View) -> Floats:
     """The combined score of each row."""
     columns = view.columns
-    return combine(columns.importance_content, columns.importance_use, columns.importance_override, _of_kind(view))
+    return _with_use(_own(view), columns.importance_use, columns.importance_override)
 
 
 def note(view: View) -> Floats:
     """As the importance-scorer note weighs content and user, .30 and .25, of which together they have a share: the
     user's word alone where there is one, else content with marks, else content alone. Use comes by other features."""
     columns = view.columns
-    marked = columns.helpful + columns.unhelpful > 0
+    own, marked = without_use(view), columns.helpful + columns.unhelpful > 0
+    if not marked.any():
+        return own
     marks = (columns.helpful + 0.5) / (columns.helpful + columns.unhelpful + 1.0)
-    own = without_use(view)
     with_marks = (NOTE_CONTENT * own + NOTE_USER * marks) / (NOTE_CONTENT + NOTE_USER)
     return np.where(marked & np.isnan(columns.importance_override), with_marks, own)
 
 
 def without_use(view: View) -> Floats:
     """The combined score as if nothing were known of use: its part in task fit. Shape (n,)."""
-    found = view.memo.get(WITHOUT_USE)
-    if found is None:
-        columns = view.columns
-        content, override = columns.importance_content, columns.importance_override
-        found = view.memo[WITHOUT_USE] = combine(content, np.full(len(columns), np.nan), override, _of_kind(view))
-    return found
+    override = view.columns.importance_override
+    return view.once("importance_without_use", lambda: np.where(np.isnan(override), _own(view), override))
 
 
-def _of_kind(view: View) -> Floats:
-    """What each row's kind is worth by itself. Shape (n,)."""
-    return view.by_kind(BASELINE)
+def _own(view: View) -> Floats:
+    """The content part, or what the row's kind is worth by itself. Shape (n,)."""
+    content = view.columns.importance_content
+    return view.once("importance_own", lambda: np.where(np.isnan(content), view.by_kind(BASELINE), content))
+
+
+def _with_use(own: Floats, use: Floats, override: Floats) -> Floats:
+    together = np.where(np.isnan(use), own, (1.0 - USE_SHARE) * own + USE_SHARE * use)
+    return np.where(np.isnan(override), together, override)
 
 
 FEATURE = Feature(

@@ -18,6 +18,7 @@ PRIOR = {
     "working": 2 / 7,
     "default": 3 / 7,
 }
+_OF_FIVE = {kind: PRIOR[kind] for kind in ("decision", "fact", "preference", "failure", "attempt")} | {"default": 0.0}
 
 
 def value(view: View) -> Floats:
@@ -27,8 +28,7 @@ def value(view: View) -> Floats:
 
 def none_for_other_kinds(view: View) -> Floats:
     """As the smartctx note has it: a kind outside its five is worth nothing."""
-    five = ("decision", "fact", "preference", "failure", "attempt")
-    return view.by_kind({**{kind: PRIOR[kind] for kind in five}, "default": 0.0})
+    return view.by_kind(_OF_FIVE)
 
 
 FEATURE = Feature(

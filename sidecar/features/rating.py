@@ -8,7 +8,7 @@ from sidecar.features.view import Feature, View
 
 def helpful(view: View) -> Floats:
     """Raters whose latest word is helpful. Shape (n,)."""
-    return view.columns.helpful.astype(np.float64)
+    return view.once("helpful", lambda: view.columns.helpful.astype(np.float64))
 
 
 def value(view: View) -> Floats:

@@ -34,12 +34,13 @@ def whole_minute(time: Micros) -> Micros:
 
 def age_days(view: View) -> Floats:
     """Days since creation or last use, whichever is later, at least 0. Shape (n,)."""
-    return _days_since(view, np.maximum(view.columns.create_time, view.columns.last_use_time))
+    columns = view.columns
+    return view.once("age_days", lambda: _days_since(view, np.maximum(columns.create_time, columns.last_use_time)))
 
 
 def create_age_days(view: View) -> Floats:
     """Days since creation, at least 0. Shape (n,)."""
-    return _days_since(view, view.columns.create_time)
+    return view.once("create_age_days", lambda: _days_since(view, view.columns.create_time))
 
 
 def _days_since(view: View, time: NDArray[np.int64]) -> Floats:
@@ -49,12 +50,18 @@ def _days_since(view: View, time: NDArray[np.int64]) -> Floats:
 
 def value(view: View) -> Floats:
     """2^(-age / half-life of the row's kind)."""
-    return np.exp2(-age_days(view) / view.by_kind(view.half_life_days))
+    return _left(view, age_days(view))
 
 
 def without_use(view: View) -> Floats:
     """The same from creation alone: how recent it would be if no one had used it. Shape (n,)."""
-    return np.exp2(-create_age_days(view) / view.by_kind(view.half_life_days))
+    return _left(view, create_age_days(view))
+
+
+def _left(view: View, age: Floats) -> Floats:
+    half_life = view.once("half-life", lambda: view.by_kind(view.half_life_days))
+    left: Floats = np.exp2(-age / half_life)
+    return left
 
 
 FEATURE = Feature(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +64,9 @@ SCHEMA_HASH = schema_hash(REGISTRY)
 
 WAYS = tuple(f"{feature.name}:{way}" for feature in REGISTRY if len(feature.values) > 1 for way in feature.values)
 """The ways to measure features that are measured in several, as feature:variant."""
-OTHERS_KNOWN = sum(len(feature.values) - 1 for feature in REGISTRY if not feature.needs_task)
+_KNOWN = {index: feature for index, feature in enumerate(REGISTRY) if not feature.needs_task}
+_KNOWN_IN_WAYS = tuple(feature for feature in _KNOWN.values() if len(feature.values) > 1)
+OTHERS_KNOWN = sum(len(feature.values) - 1 for feature in _KNOWN_IN_WAYS)
 """How many ways that are known before any task are not those of a view, whichever it has."""
 
 
@@ -73,16 +76,33 @@ def feature_matrix(view: View) -> Floats:
     return np.stack([view.value(feature) for feature in REGISTRY]).T
 
 
-def other_ways(view: View) -> dict[str, Floats]:
-    """What the rows measure in those of WAYS that are not the view's, as far as it is known before any task. Each of
-    shape (n,)."""
-    return {
-        f"{feature.name}:{way}": feature.compute(view, way)
-        for feature in REGISTRY
-        if not feature.needs_task
-        for way in feature.values
-        if len(feature.values) > 1 and way != view.variants.get(feature.name, "default")
-    }
+class KnownValues(NamedTuple):
+    """What is known of n rows before any task, each of shape (n,), float64 in [0, 1]."""
+
+    values: dict[int, Floats]
+    """Of the features that need no task, by index."""
+    without_use: dict[str, Floats]
+    """Of those of PARTLY_FED_BY_USE, if nothing were known of use."""
+    other_ways: dict[str, Floats]
+    """In those of WAYS that are not the view's."""
+
+
+def known_values(view: View) -> KnownValues:
+    """The same numbers that features compute one by one, in one array, which is clipped at once."""
+    own = {feature.name: view.variants.get(feature.name, "default") for feature in _KNOWN.values()}
+    others = [(feature, way) for feature in _KNOWN_IN_WAYS for way in feature.values if way != own[feature.name]]
+    made = [feature.values[own[feature.name]](view) for feature in _KNOWN.values()]
+    made += [feature.without_use(view) for feature in _KNOWN.values() if feature.without_use]
+    made += [feature.values[way](view) for feature, way in others]
+    matrix = np.concatenate(made).reshape(len(made), -1)
+    np.maximum(matrix, 0.0, out=matrix)
+    np.minimum(matrix, 1.0, out=matrix)
+    rows = iter(matrix)
+    return KnownValues(
+        {index: next(rows) for index in _KNOWN},
+        {name: next(rows) for name in PARTLY_FED_BY_USE},
+        {f"{feature.name}:{way}": next(rows) for feature, way in others},
+    )
 
 
 def other_ways_at(view: View, rows: Rows) -> dict[str, Floats]:
@@ -93,11 +113,6 @@ def other_ways_at(view: View, rows: Rows) -> dict[str, Floats]:
         for way, value_at in feature.values_at.items()
         if way != view.variants.get(feature.name, "default")
     }
-
-
-def values_without_use(view: View) -> dict[str, Floats]:
-    """What the features of PARTLY_FED_BY_USE would be if nothing were known of use, each of shape (n,)."""
-    return {feature.name: np.clip(feature.without_use(view), 0.0, 1.0) for feature in REGISTRY if feature.without_use}
 
 
 def raw_columns(view: View) -> list[Floats]:

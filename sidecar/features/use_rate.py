@@ -31,8 +31,9 @@ def reported(view: View) -> Floats:
 
 def value(view: View) -> Floats:
     """(U + kappa mu) / (V + kappa), by kind."""
-    mu = view.by_kind({kind: pair[0] for kind, pair in view.use_prior.items()})
-    kappa = view.by_kind({kind: pair[1] for kind, pair in view.use_prior.items()})
+    columns, prior = view.columns, view.use_prior
+    of_kind = np.array([prior.get(kind, prior["default"]) for kind in columns.kinds] or [prior["default"]])
+    mu, kappa = of_kind.T.take(columns.kind, axis=1)
     return np.asarray((used(view) + kappa * mu) / (seen(view) + kappa))
 
 

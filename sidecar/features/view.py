@@ -234,9 +234,13 @@ class View:
     @property
     def nothing(self) -> Floats:
         """0 for every row. A feature that returns this very array says that no row has anything, and costs nothing."""
-        found = self.memo.get("")
+        return self.once("", lambda: np.zeros(len(self.columns)))
+
+    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+        """What `make` gives, which several values build on, made the first time. Nobody writes to it."""
+        found = self.memo.get(name)
         if found is None:
-            found = self.memo[""] = np.zeros(len(self.columns))
+            found = self.memo[name] = make()
         return found
 
     def value(self, feature: Feature) -> Floats:
@@ -249,8 +253,7 @@ class View:
     def by_kind(self, table: Mapping[str, float]) -> Floats:
         """Looks `table` up for each row's kind; kinds not named take "default". Shape (n,)."""
         of_kind = np.array([table.get(kind, table["default"]) for kind in self.columns.kinds] or [0.0])
-        values: Floats = of_kind[self.columns.kind]
-        return values
+        return of_kind.take(self.columns.kind)
 
 
 @dataclass(frozen=True, slots=True)

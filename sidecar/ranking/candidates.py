@@ -101,10 +101,9 @@ def candidates_of(snapshot: Snapshot, task: Task, gates: Gates, standings: Stand
     is_deep = task.counts_words_alike or words < FEWEST_WORDS * (pull + words)
     depth = max(DEEPER, int(DEEPER_BY_ROOT * len(snapshot) ** 0.5)) if is_deep else 1
     best = _passing(standings.best, codes)
-    nearest = _nearest(near, task, codes, LOOKED_AT * depth)
-    meaning = pull * _meaning(snapshot, task, nearest)
+    nearest = _alike(_nearest(near, task, codes, LOOKED_AT * depth), 0.0)
     standing_best = _alike(best[: STANDING_LOOKED_AT * depth], 0.0)
-    rows, amounts, is_compared = _added_up((nearest, meaning), standing_best, *_bearing(snapshot, task, standings))
+    rows, amounts, is_compared = _added_up(nearest, standing_best, *_bearing(snapshot, task, standings))
     passed = np.flatnonzero(codes.take(rows[: rows.searchsorted(len(codes))]) == PASSED)
     rows, amounts, is_compared = rows.take(passed), amounts.take(passed), is_compared.take(passed)
     amounts += _standing_at(standings, rows)
@@ -113,8 +112,9 @@ def candidates_of(snapshot: Snapshot, task: Task, gates: Gates, standings: Stand
             amounts[meeting(rows, term.rows)[0]] += task.worth_of_a_word
     if pull:
         others = np.flatnonzero(~is_compared)
-        others = others[_best_of(amounts[others], SHORTLIST * depth)]
-        amounts[others] += pull * _meaning(snapshot, task, rows[others])
+        is_compared[others.take(_best_of(amounts.take(others), SHORTLIST * depth))] = True
+        compared = np.flatnonzero(is_compared)
+        amounts[compared] += pull * _meaning(snapshot, task, rows.take(compared))
     at = _best_of(amounts, SEEDS_OF_DEEPER if is_deep else SEEDS)
     seeds = rows[at]
     around = _with_neighbours(columns, seeds[_best_of(amounts[at], WITH_NEIGHBOURS)])
@@ -172,7 +172,7 @@ _NO_TEXT = TextMatches(_NO_FLOATS, 1.0, (), (), _NO_FLOATS, 0.0, (), (), _NO_ROW
 
 
 def _added_up(compared: Bearing, *others: Bearing) -> tuple[Rows, Amounts, NDArray[np.bool_]]:
-    """All rows, ascending, each once; what they bear together; and which of them are among those `compared`."""
+    """All rows, ascending, each once; what they bear together; and which of them are among those to be `compared`."""
     every = (compared, *others)
     rows = np.concatenate([rows for rows, _ in every])
     if not len(rows):
@@ -277,9 +277,9 @@ def _with_neighbours(columns: Columns, rows: Rows) -> Rows:
     """The rows and up to two on either side in their threads, ascending."""
     found = [rows]
     for links in (columns.previous_row, columns.next_row):
-        beside = links[rows]
+        beside = links.take(rows)
         beside = beside[beside >= 0]
-        further = links[beside]
+        further = links.take(beside)
         found += [beside, further[further >= 0]]
     return _distinct(*found)
 

@@ -23,15 +23,14 @@ from sidecar.features import (
     Same,
     View,
     changed_rows,
-    other_ways,
+    known_values,
     raw_columns,
-    values_without_use,
 )
 from sidecar.features.recency import whole_minute
 from sidecar.ranking.gates import Gates, gate_codes
 from sidecar.retrieval.part import Part
 from sidecar.retrieval.snapshot import Snapshot
-from sidecar.weights import KNOWN, Known, Weights, known_parts
+from sidecar.weights import Known, Weights, known_parts
 
 WIDTH = 2 * len(REGISTRY) + len(RAW_NAMES) + OTHERS_KNOWN
 """Numbers that are known of a row: values, contributions, the ages and counts behind them, and values in other ways, in
@@ -136,14 +135,12 @@ def _parts(places: NDArray[np.intp], matrix: Floats) -> dict[int, Floats]:
 
 def standing_of(view: View, weights: Weights) -> Standing:
     """The same, made now."""
-    values = {index: view.value(REGISTRY[index]) for index in KNOWN}
-    known = known_parts(values, values_without_use(view), len(view.columns), weights)
-    d = len(REGISTRY)
-    columns = {**values, **{d + index: column for index, column in known.parts.items()}}
-    others = other_ways(view)
-    columns |= enumerate((*raw_columns(view), *others.values()), 2 * d)
-    columns = dict(sorted(columns.items()))
-    matrix, places = np.array(list(columns.values())), np.array(list(columns), dtype=np.intp)
+    found = known_values(view)
+    known = known_parts(found.values, found.without_use, len(view.columns), weights)
+    d, parts = len(REGISTRY), dict(sorted(known.parts.items()))
+    columns = [*found.values.values(), *parts.values(), *raw_columns(view), *found.other_ways.values()]
+    matrix = np.concatenate(columns).reshape(len(columns), -1)
+    places = np.array([*found.values, *(d + index for index in parts), *range(2 * d, WIDTH)], dtype=np.intp)
     has_any = matrix.any(axis=1)
     matrix, places = matrix[has_any], places[has_any]
     return Standing(
@@ -151,7 +148,7 @@ def standing_of(view: View, weights: Weights) -> Standing:
         tokens=view.columns.tokens.astype(np.int64),
         matrix=matrix,
         places=places,
-        other_ways=tuple(others),
+        other_ways=tuple(found.other_ways),
     )
 
 

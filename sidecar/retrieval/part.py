@@ -128,5 +128,7 @@ def meeting(one: Rows, other: Rows) -> tuple[Rows, Rows]:
 
 def _renumbered(links: Rows, rows: Rows) -> Rows:
     """Links to rows as places among `rows`, -1 for those that are not there."""
+    if links.max(initial=-1) < 0:
+        return links
     at = rows.searchsorted(links)
     return np.where(rows.take(at, mode="clip") == links, at, -1).astype(np.int32)

@@ -47,6 +47,17 @@ class Weights:
     half_life_days: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE_DAYS)
     variants: Mapping[str, str] = field(default_factory=dict)
     curves: tuple[Curve | None, ...] = ()
+    weighted: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The features that count, by index, ascending."""
+    fit_total: float = field(init=False, repr=False, compare=False)
+    """The most that task fit could reach before it is scaled into [0, 1]."""
+    _pairs: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False)
+    """Weight and cap of each feature."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weighted", tuple(np.flatnonzero(self.values).tolist()))
+        object.__setattr__(self, "fit_total", float(np.minimum(self.values, self.caps)[_NOT_FAMILY].sum()))
+        object.__setattr__(self, "_pairs", tuple(zip(self.values.tolist(), self.caps.tolist(), strict=True)))
 
     @property
     def form(self) -> str:
@@ -61,23 +72,13 @@ class Weights:
         curves = [table_of(self.curves)] if self.curves else []
         return repr(parts + [sorted(table.items()) for table in tables] + curves)
 
-    @property
-    def weighted(self) -> tuple[int, ...]:
-        """The features that count, by index, ascending."""
-        return tuple(np.flatnonzero(self.values).tolist())
-
     def part(self, index: int, values: Floats) -> Floats:
         """What a feature of these values contributes, before what use feeds is capped. Shape (n,)."""
         if self.curves and (curve := self.curves[index]):
             return curve(values)
-        weight, cap = self.values[index], self.caps[index]
+        weight, cap = self._pairs[index]
         found: Floats = values * weight
         return found if cap >= weight else np.minimum(found, cap)
-
-    @property
-    def fit_total(self) -> float:
-        """The most that task fit could reach before it is scaled into [0, 1]."""
-        return float(np.minimum(self.values, self.caps)[_NOT_FAMILY].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,9 @@ class Contributions:
 class Known:
     """What is known of n memories' scores before any task.
 
-    `parts` are contributions of shape (n,) by feature, those that are 0 throughout left out; `task_fit` is their share
-    in task fit, which is not yet divided by `fit_total`. `weighted` are all features that count, by index.
+    `parts` are contributions of shape (n,) by feature, of which those that are 0 throughout may be left out; `task_fit`
+    is their share in task fit, which is not yet divided by `fit_total`. `weighted` are all features that count, by
+    index.
     """
 
     parts: Mapping[int, Floats]
@@ -113,8 +115,7 @@ def known_parts(values: Mapping[int, Floats], without_use: Mapping[str, Floats],
     `without_use` has, for each feature of PARTLY_FED_BY_USE, its value if nothing were known of use, shape (n,). What
     use adds to those counts into the family like what is fed by use alone.
     """
-    counting = weights.weighted
-    weighted = [index for index in counting if index in values]
+    weighted = [index for index in weights.weighted if index in values]
     parts = {index: weights.part(index, values[index]) for index in weighted}
     own = {index: weights.part(index, without_use[name]) for name, index in _PARTLY.items() if index in weighted}
     use_adds = {index: parts[index] for index in _FAMILY if index in weighted}
@@ -131,8 +132,7 @@ def known_parts(values: Mapping[int, Floats], without_use: Mapping[str, Floats],
             capped = parts[index].copy()
             capped[over] -= added[over] * excess
             parts[index] = capped
-    found = {index: part for index, part in parts.items() if part.any()}
-    return Known(found, task_fit, counting, weights.fit_total)
+    return Known(parts, task_fit, weights.weighted, weights.fit_total)
 
 
 def add_up(known: Known, of_task: Mapping[int, Floats]) -> tuple[Floats, Floats]:

@@ -23,7 +23,7 @@ from sidecar.features import (
     Kept,
     View,
     feature_matrix,
-    other_ways,
+    known_values,
     other_ways_at,
     raw_matrix,
 )
@@ -60,7 +60,7 @@ def test_other_ways_are_those_that_did_not_score(data: st.DataObject, any_view: 
     rows in any order where a task is needed."""
     n = len(any_view.columns)
     rows = np.array(data.draw(st.permutations(range(n)))[: data.draw(st.integers(0, n))], np.intp)
-    known, of_task = other_ways(any_view), other_ways_at(any_view, rows)
+    known, of_task = known_values(any_view).other_ways, other_ways_at(any_view, rows)
     own = {f"{name}:{way}" for name, way in any_view.variants.items()}
     assert {*known, *of_task} == set(WAYS) - own
     assert len(known) == OTHERS_KNOWN

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.domain import DAY, MINUTE, Change, Memory, Micros, UseCounts
-from sidecar.features import Kept, View, feature_matrix, raw_matrix, values_without_use
+from sidecar.features import Kept, View, feature_matrix, known_values, raw_matrix
 from sidecar.features.recency import HALF_LIFE_DAYS
 from sidecar.features.use_rate import PRIOR
 from sidecar.ranking.gates import Gates, gate_codes
@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_whole_matrix_of_features(any_view: View, weight
     found = score(any_view, gates_of(any_view), known, weights, 0)
     afresh = replace(any_view, memo={}, kept=Kept())
     features = feature_matrix(afresh)
-    whole = contributions(features, values_without_use(afresh), weights)
+    whole = contributions(features, known_values(afresh).without_use, weights)
     rows = list(range(len(any_view.columns)))
     assert np.array_equal(found.score, whole.score)
     assert np.array_equal(found.task_fit, whole.task_fit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sidecar.features import FEATURE_NAMES, Columns, TextMatches, feature_matrix, values_without_use
+from sidecar.features import FEATURE_NAMES, Columns, TextMatches, feature_matrix, known_values
 from sidecar.weights import PRESETS, Contributions, Weights, contributions
 from tests.features.building import columns, days_ago, match, no_match, view
 
@@ -13,7 +13,7 @@ from tests.features.building import columns, days_ago, match, no_match, view
 def scored(weights: Weights, memories: Columns, text: TextMatches) -> Contributions:
     """The memories' contributions, by the road that a request takes."""
     seen = view(memories, text, half_life_days=weights.half_life_days, variants=weights.variants)
-    return contributions(feature_matrix(seen), values_without_use(seen), weights)
+    return contributions(feature_matrix(seen), known_values(seen).without_use, weights)
 
 
 # The task has five words. By hand: kind + .30 relevance + .25 matched / 5 + min(sessions / 50, .10).
@@ -112,7 +112,7 @@ def test_importance_scores_as_its_note_does() -> None:
         variants=weights.variants,
         emotion_enabled=True,
     )
-    found = contributions(feature_matrix(seen), values_without_use(seen), weights)
+    found = contributions(feature_matrix(seen), known_values(seen).without_use, weights)
     assert found.score == pytest.approx(expected, abs=1e-12)
 
 
