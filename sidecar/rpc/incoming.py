@@ -144,42 +144,42 @@ def read_rank(request: ranker_pb2.RankRequest, dimension: int, now: Micros) -> R
 def read_report(request: feedback_pb2.ReportUseRequest, now: Micros) -> UseReport:
     """A use report. A report time later than `now` counts as now. Raises InvalidRequestError."""
     bad = Violations()
-    if request.HasField("namespace"):
-        read_namespace(bad, request.namespace)
+    namespace = read_namespace(bad, request.namespace) if request.HasField("namespace") else None
     check_text(bad, "packet_id", request.packet_id, 1, ID_BYTES)
-    check_text(bad, "agent_id", request.agent_id, 0, 256)
-    read_request_id(bad, request.request_id)
+    if request.agent_id:
+        check_text(bad, "agent_id", request.agent_id, 0, 256)
+    if request.request_id:
+        read_request_id(bad, request.request_id)
+    channel = _CHANNELS.get(request.channel)
+    if channel is None:
+        check_choice(bad, "channel", request.channel, types_pb2.Channel.keys(), _CHANNELS)
+    values: dict[str, Any] = {}
     for name in ("used_memory_ids", "unused_memory_ids", "shown_memory_ids"):
-        # An id that is not in the packet is told beside the others; one that could be in none is refused here.
-        check_texts(bad, name, getattr(request, name), MAX_NAMED, 0, ID_BYTES)
-    channels = types_pb2.Channel
-    check_choice(bad, "channel", request.channel, channels.keys(), channels.values())
-    channel = _CHANNELS.get(request.channel, Channel.EXPLICIT)
-    if channel is Channel.PACKET:
-        for name in ("used_memory_ids", "unused_memory_ids"):
-            if getattr(request, name):
+        values[name] = ids = tuple(getattr(request, name))
+        if ids:
+            # An id that is not in the packet is told beside the others; one that could be in none is refused here.
+            check_texts(bad, name, ids, MAX_NAMED, 0, ID_BYTES)
+            if channel is Channel.PACKET and name != "shown_memory_ids":
                 bad.add(name, "is set; CHANNEL_PACKET speaks of the whole packet and names no memory")
     for name, only in (("outcome", Channel.PACKET), ("confidence", Channel.INFERRED)):
         if request.HasField(name):
-            check_range(bad, name, getattr(request, name), 0, 1)
+            values[name] = getattr(request, name)
+            check_range(bad, name, values[name], 0, 1)
             if channel is not only:
                 bad.add(name, f"is set; it belongs to CHANNEL_{only.name} alone")
-    report_time = read_time(bad, "report_time", request.report_time) if request.HasField("report_time") else None
+    if request.HasField("report_time"):
+        values["report_time"] = min(read_time(bad, "report_time", request.report_time), now)
     bad.raise_if_any()
+    assert channel is not None
     return UseReport(
         packet_id=request.packet_id,
-        namespace=request.namespace if request.HasField("namespace") else None,
+        namespace=namespace,
         channel=channel,
-        used_memory_ids=tuple(request.used_memory_ids),
-        unused_memory_ids=tuple(request.unused_memory_ids),
-        shown_memory_ids=tuple(request.shown_memory_ids),
         complete=request.complete if request.HasField("complete") else channel is Channel.EXPLICIT,
-        outcome=request.outcome if request.HasField("outcome") else 1.0,
-        confidence=request.confidence if request.HasField("confidence") else 0.8,
         sequence=request.sequence if request.HasField("sequence") else None,
-        report_time=None if report_time is None else min(report_time, now),
         agent_id=request.agent_id,
         request_id=request.request_id,
+        **values,
     )
 
 
@@ -198,6 +198,7 @@ def read_rating(request: feedback_pb2.RateMemoryRequest) -> Rating:
 
 
 _CHANNELS = {getattr(types_pb2, f"CHANNEL_{channel.name}"): channel for channel in Channel}
+_CHANNELS[types_pb2.CHANNEL_UNSPECIFIED] = Channel.EXPLICIT
 _RATINGS = {getattr(types_pb2, f"RATING_{rating.name}"): rating for rating in Rating}
 
 

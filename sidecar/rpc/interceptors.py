@@ -121,7 +121,7 @@ class Calls(grpc.ServerInterceptor):
                 answer.experimental_thread_pool = self._short
             return grpc.unary_unary_rpc_method_handler(answer, *codec)
         if inner.stream_unary is not None:
-            answer = answering(inner.stream_unary, method)
+            answer = answering(lambda requests, context: inner.stream_unary(_readable(requests), context), method)
             answer.experimental_thread_pool = self._streams
             return grpc.stream_unary_rpc_method_handler(answer, *codec)
         if inner.unary_stream is not None:
@@ -150,7 +150,7 @@ class Calls(grpc.ServerInterceptor):
         def answer(request: Any, context: grpc.ServicerContext) -> Any:
             started = time.perf_counter()
             try:
-                response = inner(_readable(request), context)
+                response = inner(_read(request), context)
             except Exception as error:  # noqa: BLE001 - nothing but a status may leave; what is unexpected is logged
                 status = _status(error, method)
             else:
@@ -219,9 +219,12 @@ def _reading(inner: Any) -> Callable[[bytes], Any]:
 
 
 def _readable(request: Any) -> Any:
-    """The request, or the stream of them. Raises InvalidRequestError at one that is no message of its kind."""
-    if isinstance(request, Iterator):
-        return map(_readable, request)
+    """The request, or the stream of them. Raises as `_read`."""
+    return map(_read, request) if isinstance(request, Iterator) else _read(request)
+
+
+def _read(request: Any) -> Any:
+    """The request. Raises InvalidRequestError if it is no message of its kind."""
     if isinstance(request, _Unreadable):
         bad = Violations()
         bad.add("request", "cannot be read: a text in it is not UTF-8, it nests too deep, or it is another message")

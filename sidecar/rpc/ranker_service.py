@@ -105,9 +105,10 @@ class RankerService(ranker_pb2_grpc.RankerServiceServicer):
         self, request: feedback_pb2.ReportUseRequest, context: grpc.ServicerContext
     ) -> feedback_pb2.ReportUseResponse:
         """Ids that are not in the packet are told beside those that count."""
-        report = read_report(request, self._clock())
+        now = self._clock()
+        report = read_report(request, now)
         once = once_of("ReportUse", request, write_report)
-        done = self._store.report(report, self._clock(), once)
+        done = self._store.report(report, now, once)
         response = answer_of(feedback_pb2.ReportUseResponse, done, write_report)
         response.replayed = response.replayed or isinstance(done, Replayed)
         if not response.replayed:

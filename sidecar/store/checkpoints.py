@@ -120,9 +120,15 @@ class Checkpoints:
         has that. Deletes and moves live on it: on a disk that is wholly full, neither could make room."""
         log, limit = os.fstat(self._wal).st_size, self._limits.wal_bytes
         missing = max(2 * limit - log, log) - free_bytes(self._database)
-        if missing > 0:
-            missing -= self._page_size * int(self._connection.execute("PRAGMA freelist_count").fetchone()[0])
+        if missing <= 0:
+            return 0
+        missing -= self._page_size * int(self._connection.execute("PRAGMA freelist_count").fetchone()[0])
         return max(0, missing)
+
+    @property
+    def is_due(self) -> bool:
+        """True if there is something for `run` to do, now or later."""
+        return self._copying is not None or self._scrub_since is not None or self._wal_is_long()
 
     def text_was_deleted(self, now: float) -> None:
         """Notes that text must leave the files. `now` is monotonic, in seconds."""

@@ -34,13 +34,15 @@ Work = Callable[[sqlite3.Connection], Done[R]]
 class Job(Generic[R]):
     """One piece of work and the caller that waits for it."""
 
-    __slots__ = ("_answered", "_error", "done", "durable", "frees", "sync_number", "work")
+    __slots__ = ("_answered", "_error", "changes", "done", "durable", "frees", "sync_number", "work")
 
     def __init__(self, work: Work[R], durable: bool, frees: bool) -> None:
         self.work = work
         self.durable = durable
         self.frees = frees
         self.done: Done[R] | None = None
+        self.changes: tuple[Change, ...] = ()
+        """What the work has changed, once it is done."""
         self.sync_number = 0
         """The fsync that a durable job waits for, once it is committed."""
         self._error: Exception | None = None
@@ -53,12 +55,8 @@ class Job(Generic[R]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Does the work and keeps the result for the caller."""
-        self.done = self.work(connection)
-
-    def changes(self) -> tuple[Change, ...]:
-        """What the work has changed."""
-        done = self.done
-        return () if done is None or done.change is None else (done.change, *done.more)
+        self.done = done = self.work(connection)
+        self.changes = () if done.change is None else (done.change, *done.more)
 
     def answer(self, error: Exception | None = None) -> None:
         """Lets the caller go on."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from sidecar.domain import (
     Micros,
@@ -25,7 +26,9 @@ from sidecar.store.count_calls import CountCalls
 from sidecar.store.jobs import Done
 from sidecar.store.reported import find_packet
 from sidecar.store.reports import LoggedPacket, ReportOutcome
-from sidecar.store.requests import Once, Replayed, once_only
+from sidecar.store.requests import Once, Replayed, once_only, remember
+
+R = TypeVar("R")
 
 
 class LogCalls(CountCalls):
@@ -65,15 +68,7 @@ class LogCalls(CountCalls):
         Raises PacketNotFoundError, also if the packet is not in the report's namespace.
         """
 
-        def work(db: Connection) -> Done[ReportOutcome | Replayed]:
-            packet = find_packet(db, report.namespace, report.packet_id)
-
-            def take(db: Connection) -> Done[ReportOutcome]:
-                return self._taken_in(db, reports.take(db, packet, [report], now)[0])
-
-            return once_only(packet.namespace, once, now, take)(db)
-
-        return self._writer.submit(work, durable=True)
+        return self._report(report.namespace, report.packet_id, [report], now, once, itemgetter(0))
 
     def report_together(
         self, packet_id: str, of_packet: Sequence[UseReport], now: Micros, once: Once | None = None
@@ -81,13 +76,25 @@ class LogCalls(CountCalls):
         """Takes reports on one packet in, all or none; also none, where a request is to be known again. Raises as
         `report` does."""
 
-        def work(db: Connection) -> Done[list[ReportOutcome] | Replayed]:
-            packet = find_packet(db, None, packet_id)
+        return self._report(None, packet_id, of_packet, now, once, list)
 
-            def take(db: Connection) -> Done[list[ReportOutcome]]:
-                return self._taken_in(db, reports.take(db, packet, of_packet, now))
-
-            return once_only(packet.namespace, once, now, take)(db)
+    def _report(
+        self,
+        namespace: str | None,
+        packet_id: str,
+        of_packet: Sequence[UseReport],
+        now: Micros,
+        once: Once | None,
+        result: Callable[[list[ReportOutcome]], R],
+    ) -> R | Replayed:
+        def work(db: Connection) -> Done[R | Replayed]:
+            packet = find_packet(db, namespace, packet_id)
+            taken = reports.take(db, packet, of_packet, now)
+            value = result(taken.outcomes)
+            if once is not None and (found := remember(db, packet.namespace, once, now, value)) is not None:
+                return Done(found)
+            reports.write(db, packet, taken)
+            return self._taken_in(db, value)
 
         return self._writer.submit(work, durable=True)
 

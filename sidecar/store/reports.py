@@ -11,7 +11,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 from sidecar.domain import Change, Channel, MemoryUse, Micros, Packet, ReportState, UseCounts, UseReport
 from sidecar.store import memories, packets, tally
@@ -27,8 +28,10 @@ CONTRADICTORY = "CONTRADICTORY"
 DELAYS = 1_000
 """The last first reports of a namespace that its window goes by."""
 
-_OnPacket: TypeAlias = tuple[str, int]
-"""The channel of a report, and whether it was late."""
+_OnPacket: TypeAlias = tuple[Micros, str, int, str]
+"""A report's arrival, its channel, whether it was late, and its id."""
+_arrival = itemgetter(0)
+_SAYING = (Channel.EXPLICIT, Channel.INFERRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +54,35 @@ class ReportOutcome:
     replayed: bool
 
 
-def take(
-    connection: sqlite3.Connection, packet: ReportedPacket, reports: Sequence[UseReport], now: Micros
-) -> list[ReportOutcome]:
-    """Writes reports on one packet down, to be counted by `count`. The same words again are known by their digest and
-    change nothing."""
-    taken: list[ReportOutcome] = []
-    counts = False
+class Taken(NamedTuple):
+    """Reports on one packet: what becomes of each, and of those that are not known yet what is to be written: words,
+    outcome, agent and request id."""
+
+    outcomes: list[ReportOutcome]
+    new: list[tuple[Report, float, str, str]]
+    late: bool
+
+
+def take(connection: sqlite3.Connection, packet: ReportedPacket, reports: Sequence[UseReport], now: Micros) -> Taken:
+    """Reads reports on one packet, to be written by `write`; nothing is written yet. The same words again are known by
+    their digest, and change nothing."""
     window = _window(connection, packet, now)
     late = now - packet.create_time > window
+    on_packet = _on_packet(connection, packet.key) if packet.has_reports else []
+    known = {report_id for *_, report_id in on_packet}
+    taken = Taken([], [], late)
     for report in reports:
         agent_id = report.agent_id or packet.agent_id
         report_id = _digest(report, agent_id)
         results, words = _read(packet, report, report_id, now)
-        is_new = insert(connection, packet, words, report.outcome, agent_id, report.request_id, late=late)
-        counts = counts or (is_new and words.channel is not Channel.PACKET)
-        on_packet = _on_packet(connection, packet.key)
+        is_new = report_id not in known
+        if is_new:
+            known.add(report_id)
+            on_packet.append((now, report.channel, late, report_id))
+            on_packet.sort(key=_arrival)
+            taken.new.append((words, report.outcome, agent_id, report.request_id))
         implied = set(packet.memory_keys if words.shown is None else words.shown) if words.complete else set()
-        taken.append(
+        taken.outcomes.append(
             ReportOutcome(
                 report_id=report_id,
                 state=report_state(now - packet.create_time, _first_late(on_packet), window),
@@ -78,9 +92,17 @@ def take(
                 replayed=not is_new,
             )
         )
+    return taken
+
+
+def write(connection: sqlite3.Connection, packet: ReportedPacket, taken: Taken) -> None:
+    """Writes down what was taken, to be counted by `count`."""
+    counts = False
+    for words, outcome, agent_id, request_id in taken.new:
+        insert(connection, packet, words, outcome, agent_id, request_id, late=taken.late)
+        counts = counts or words.channel is not Channel.PACKET
     if counts:
         connection.execute("INSERT OR IGNORE INTO uncounted_packets (packet_key) VALUES (?)", (packet.key,))
-    return taken
 
 
 def uncounted(connection: sqlite3.Connection) -> bool:
@@ -134,14 +156,18 @@ def read_logged(connection: sqlite3.Connection, namespace: str | None, packet_id
 def _on_packet(connection: sqlite3.Connection, packet_key: int) -> list[_OnPacket]:
     """The reports on a packet, in the order in which they arrived."""
     return connection.execute(
-        "SELECT channel, late FROM reports WHERE packet_key = ? ORDER BY receive_time, report_key", (packet_key,)
+        "SELECT receive_time, channel, late, report_id FROM reports WHERE packet_key = ?"
+        " ORDER BY receive_time, report_key",
+        (packet_key,),
     ).fetchall()
 
 
 def _first_late(on_packet: Sequence[_OnPacket]) -> bool | None:
     """Whether the first report that says something of use was late when it arrived; None without one."""
-    saying = (Channel.EXPLICIT.value, Channel.INFERRED.value)
-    return next((bool(late) for channel, late in on_packet if channel in saying), None)
+    for _, channel, late, _ in on_packet:
+        if channel in _SAYING:
+            return bool(late)
+    return None
 
 
 def _window(connection: sqlite3.Connection, packet: ReportedPacket, receive_time: Micros) -> Micros:
@@ -223,15 +249,15 @@ def insert(
 ) -> bool:
     """Writes a report down, and counts nothing yet. Its words name only memories of the packet. False, and nothing, if
     a report of its id is there already."""
-    row = connection.execute(
+    written = connection.execute(
         "INSERT INTO reports (report_id, packet_key, namespace, channel, complete, shown_all, outcome, confidence,"
         " sequence, report_time, receive_time, late, agent_id, request_id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (report_id) DO NOTHING RETURNING report_key",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (report_id) DO NOTHING",
         (
             words.report_id,
             packet.key,
             packet.namespace,
-            words.channel.value,
+            str.__str__(words.channel),  # quicker than its value
             int(words.complete),
             int(words.shown is None),
             outcome,
@@ -243,15 +269,15 @@ def insert(
             agent_id,
             request_id,
         ),
-    ).fetchone()
-    if row is None:
+    )
+    if not written.rowcount:
         return False
     named = (("used", words.used), ("unused", words.unused), ("shown", words.shown or frozenset()))
     insert_rows(
         connection,
         "INSERT INTO report_memories (report_key, word, memory_id, memory_key)",
         [
-            (row[0], word, memory_id, packet.memory_keys[memory_id])
+            (written.lastrowid, word, memory_id, packet.memory_keys[memory_id])
             for word, memory_ids in named
             for memory_id in sorted(memory_ids)
         ],
@@ -263,7 +289,7 @@ def _digest(report: UseReport, agent_id: str) -> str:
     """Names a report by its words, so that the same words are the same report."""
     words = [
         report.packet_id,
-        report.channel.value,
+        str.__str__(report.channel),
         sorted(set(report.used_memory_ids)),
         sorted(set(report.unused_memory_ids)),
         sorted(set(report.shown_memory_ids)),

@@ -15,6 +15,8 @@ KEPT_FOR: Micros = DAY
 
 _FORGET_AT_ONCE = 16
 """Old rows that one request removes: more than it adds, and never so many that others wait."""
+_EVERY = 8
+"""Where requests are many and small, one of so many removes old rows, as many as all of them would."""
 
 R = TypeVar("R")
 
@@ -53,19 +55,44 @@ def once_only(namespace: str, once: Once | None, now: Micros, work: Work[R]) -> 
         if found is not None:
             return Done(found)
         done = work(connection)
-        connection.execute(
-            "INSERT OR REPLACE INTO requests (namespace, method, request_id, payload_hash, create_time, response)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (namespace, once.method, once.request_id, once.payload_hash, now, once.encode(done.value)),
-        )
-        connection.execute(
-            "DELETE FROM requests WHERE rowid IN"
-            " (SELECT rowid FROM requests WHERE create_time <= ? ORDER BY create_time LIMIT ?)",
-            (now - KEPT_FOR, _FORGET_AT_ONCE),
-        )
+        _keep(connection, namespace, once, now, done.value)
+        _forget(connection, now, _FORGET_AT_ONCE)
         return done
 
     return run
+
+
+def remember(
+    connection: sqlite3.Connection, namespace: str, once: Once, now: Micros, result: object
+) -> Replayed | None:
+    """For a result that is known before anything is written: keeps it as the answer to the request. If there is an
+    answer from within the last 24 hours, that is returned, and nothing done. Raises as `once_only` says."""
+    number = _keep(connection, namespace, once, now, result)
+    if number is None:
+        return find(connection, namespace, once, now)
+    if number % _EVERY == 0:
+        _forget(connection, now, _EVERY * _FORGET_AT_ONCE)
+    return None
+
+
+def _keep(connection: sqlite3.Connection, namespace: str, once: Once, now: Micros, result: object) -> int | None:
+    """The number of the last row; None, and nothing, if there is an answer from within the last 24 hours."""
+    kept = connection.execute(
+        "INSERT INTO requests (namespace, method, request_id, payload_hash, create_time, response)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, method, request_id) DO UPDATE SET"
+        " payload_hash = excluded.payload_hash, create_time = excluded.create_time, response = excluded.response"
+        " WHERE create_time <= ?",
+        (namespace, once.method, once.request_id, once.payload_hash, now, once.encode(result), now - KEPT_FOR),
+    )
+    return kept.lastrowid if kept.rowcount else None
+
+
+def _forget(connection: sqlite3.Connection, now: Micros, most: int) -> None:
+    connection.execute(
+        "DELETE FROM requests WHERE rowid IN"
+        " (SELECT rowid FROM requests WHERE create_time <= ? ORDER BY create_time LIMIT ?)",
+        (now - KEPT_FOR, most),
+    )
 
 
 def find(connection: sqlite3.Connection, namespace: str, once: Once, now: Micros) -> Replayed | None:

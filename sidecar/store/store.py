@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
@@ -65,7 +66,7 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
         self._readers = Readers(opened.files.database)
         self._taken = opened.uncounted
         self._writer = Writer(
-            opened.connection, opened.checkpoints, lambda: sync(opened.wal), opened.max_pages, indexes.note
+            opened.connection, opened.checkpoints, partial(sync, opened.wal), opened.max_pages, indexes.note
         )
 
     @classmethod

@@ -85,6 +85,7 @@ class Writer:
         self._told.set()
         self._nudged = False
         self._taken = 0
+        self._main = threading.main_thread().ident
         self._queue: queue.SimpleQueue[Job[Any] | _Settle | _Nudge | _End] = queue.SimpleQueue()
         self._syncer = Syncer(sync, self._give_up)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -129,17 +130,13 @@ class Writer:
     def _done_at_once(self, job: Job[Any]) -> bool:
         """Does the job here and now if it is nobody's turn. False: it is somebody's, or this is the main thread, which
         a signal may interrupt anywhere, and so in a transaction."""
-        if (
-            threading.current_thread() is threading.main_thread()
-            or self._queue.qsize()
-            or not self._turn.acquire(blocking=False)
-        ):
+        if threading.get_ident() == self._main or self._queue.qsize() or not self._turn.acquire(blocking=False):
             return False
         try:
             if self._closed:
                 return False
             self._commit([job])
-            due = self._checkpoints.wait_seconds(time.monotonic()) is not None
+            due = self._checkpoints.is_due
         finally:
             self._turn.release()
         if due and not self._nudged:
@@ -251,34 +248,39 @@ class Writer:
         connection = self._connection
         done: list[Job[Any]] = []
         refused: list[tuple[Job[Any], Exception]] = []
+        whole = len(group) == 1
+        changes: list[Change] = []
         try:
-            self._allow_pages(all(job.frees for job in group))
+            self._allow_pages(group[0].frees if whole else all(job.frees for job in group))
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
                 try:
-                    self._run_alone(job, whole=len(group) == 1)
+                    self._run_alone(job, whole)
                 except _TransactionLostError:
                     raise
                 except Exception as error:  # noqa: BLE001 - goes to the caller
                     refused.append((job, translate(error)))
                 else:
                     done.append(job)
-            self._forewarn(done)
-            self._told.clear()
+                    changes += job.changes
+            if changes:
+                self._forewarn(changes)
+                self._told.clear()
             connection.execute("COMMIT")
         except (sqlite3.Error, _TransactionLostError) as error:
             self._told.set()
             self._lost(group, error)
             return
-        if any(job.durable and not job.frees for job in done):  # others may find room where a caller's write does not
-            self._full = None
         for job, why in refused:
             job.answer(why)
         for job in done:
             if job.durable:
                 job.sync_number = self._syncer.number()
+                if not job.frees:  # others may find room where a caller's write does not
+                    self._full = None
         self._publish(done)
-        self._told.set()
+        if changes:
+            self._told.set()
         for job in done:
             job.answer()
 
@@ -313,7 +315,7 @@ class Writer:
 
     def _run_noted(self, job: Job[Any]) -> None:
         job.run(self._connection)
-        for change in job.changes():
+        for change in job.changes:
             self._note(self._connection, change)
 
     def _lost(self, group: list[Job[Any]], error: Exception) -> None:
@@ -339,15 +341,14 @@ class Writer:
                 job.done.after()
             if job.done.erased:
                 self._checkpoints.text_was_deleted(time.monotonic())
-            for change in job.changes():
+            for change in job.changes:
                 self._tell(change)
 
-    def _forewarn(self, done: list[Job[Any]]) -> None:
-        for job in done:
-            for change in job.changes():
-                if change.replaced:
-                    for callback in self._forewarned:
-                        callback(change.replaced)
+    def _forewarn(self, changes: list[Change]) -> None:
+        for change in changes:
+            if change.replaced:
+                for callback in self._forewarned:
+                    callback(change.replaced)
 
     def _tell(self, change: Change) -> None:
         for callback in self._subscribers:

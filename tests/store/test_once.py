@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.domain import DAY, Packet, Rating
+from sidecar.domain import DAY, Packet, Rating, UseReport
 from sidecar.errors import MemoryNotFoundError, RequestIdReusedError
 from sidecar.store.requests import Once, Replayed
 from sidecar.store.store import Store
@@ -59,6 +59,24 @@ def test_answers_are_kept_for_24_hours(store: Store) -> None:
     assert isinstance(store.upsert("n", [("a", FIELDS)], NOW + DAY - 1, once("r")), Replayed)
     assert not isinstance(store.upsert("n", [("a", FIELDS)], NOW + DAY, once("r", payload=b"new")), Replayed)
     assert store.answered("n", once("old"), NOW) is None
+
+
+def test_answers_to_reports_are_dropped_faster_than_they_come(store: Store, make_packet: Callable[..., Packet]) -> None:
+    """Not every report removes old answers, and yet after a few of them none is left; what is younger stays."""
+    store.log_packet(make_packet("p", {}))
+
+    def report(number: int, now: int) -> None:
+        store.report(UseReport("p", request_id=f"r{number}"), now, once(f"r{number}"))
+
+    def kept(number: int) -> bool:
+        return store.answered("n", once(f"r{number}"), NOW + 1) is not None
+
+    for number in range(40):
+        report(number, NOW if number < 30 else NOW + DAY // 2)
+    assert all(map(kept, range(40)))
+    for number in range(40, 48):
+        report(number, NOW + DAY)
+    assert [number for number in range(48) if kept(number)] == list(range(30, 48))
 
 
 def test_a_request_that_failed_may_be_sent_again(store: Store) -> None:
