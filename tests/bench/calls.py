@@ -84,8 +84,12 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
             packet = unreported.popleft()  # each once: the same words again are known, and cost no write
             return client.report_use(packet.packet_id, [packet.items[0].memory.id])
 
+        def floor_report() -> object:
+            return floor_client.report_use(kept.packet_id, [kept.items[0].memory.id])
+
+        kept = floor_client.rank(NAMESPACE, tasks[0], max_items=20)
         timed = {"rank": rank_and_keep, "empty": empty, "report": report, "fsync": fsync_call(folder)}
-        timed["floor"] = ranking(floor_client, tasks)
+        timed |= {"floor": ranking(floor_client, tasks), "floor_report": floor_report}
         found = interleaved(timed, blocks, size)
         in_turns = interleaved({"rank": rank_and_keep, "report": report}, blocks * size // 10, 1)
         p50 = {name: float(np.median(values)) for name, values in found.items()}
@@ -104,6 +108,9 @@ def measure_calls(size: int, blocks: int, seconds: float, bounds: dict[str, floa
         yield bounded("report_use_p50", 1e3 * p50["report"], "ms")
         yield bounded("fsync_p50", 1e3 * p50["fsync"], "ms")
         yield bounded("report_use_p50_ratio", durable, "x (fsync + empty RPC)", most=bounds["report"])
+        least = p50["floor_report"] / (p50["fsync"] + p50["empty"])
+        yield bounded("floor_report_ratio", least, "x (fsync + empty RPC)")
+        yield bounded("report_to_floor_p50", p50["report"] / p50["floor_report"], "x a report that only stores")
         yield bounded("upsert_rate", rate, "memories/s")
         yield bounded("resident_10k", servers.resident_bytes(process) / 2**20, "MiB")
         with servers.echo_server(folder, rank().SerializeToString()) as echo:
