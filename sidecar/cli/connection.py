@@ -159,9 +159,19 @@ no_color_option = click.option(
 
 
 def _check_address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and ":" not in value:
-        raise click.BadParameter(f"{value!r} is no address: write unix:PATH or HOST:PORT")
-    return value
+    """As `serve` reads it, but that the server may be on another machine."""
+    from sidecar.config.rules import SaidBetterError, parse_address
+
+    if value is None:
+        return None
+    try:
+        return parse_address(value)[0]
+    except SaidBetterError as error:
+        raise click.BadParameter(f"{value!r} is no address: write {error}") from error
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is no address: write unix:PATH or HOST:PORT, with a port up to 65535"
+        ) from error
 
 
 def _check_namespace(_: click.Context, __: click.Parameter, value: str | None) -> str | None:

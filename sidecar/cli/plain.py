@@ -81,5 +81,5 @@ def _struct(value: Any) -> Any:
         # A Struct knows only floating-point numbers. Zero has a sign only there.
         return int(value) if isinstance(value, float) and value.is_integer() and str(value) != "-0.0" else value
     if value.DESCRIPTOR.name == "Struct":
-        return {key: _struct(value[key]) for key in value}
+        return {key: _struct(value[key]) for key in sorted(value)}
     return [_struct(each) for each in value]

@@ -81,7 +81,9 @@ def _parse_names(given: Any) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _parse_listen(given: Any) -> str:
+def parse_address(given: Any) -> tuple[str, str]:
+    """An address as it is always written, unix:PATH with the whole path or HOST:PORT, and its host; "" of a socket.
+    ValueError if it is none."""
     text = _parse_text(given)
     if text.startswith("unix-abstract:"):
         raise SaidBetterError("unix:PATH or HOST:PORT; an abstract socket has no file mode that guards it")
@@ -93,19 +95,24 @@ def _parse_listen(given: Any) -> str:
         size = len(os.fsencode(path))
         if size > SOCKET_PATH_BYTES:
             raise SaidBetterError(f"a socket path of at most {SOCKET_PATH_BYTES} bytes; {path} has {size}")
-        return f"unix:{path}"
+        return f"unix:{path}", ""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise ValueError
-    if not _is_loopback(host):
+    # A resolver may send "localhost" anywhere; the address cannot move.
+    host = "127.0.0.1" if host == "localhost" else host
+    return (f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"), host
+
+
+def _parse_listen(given: Any) -> str:
+    address, host = parse_address(given)
+    if host and not _is_loopback(host):
         raise SaidBetterError(
             "an address of this machine alone (127.0.0.1, [::1], localhost or a Unix socket), because callers are not "
             "asked who they are"
         )
-    # A resolver may send "localhost" anywhere; the address cannot move.
-    host = "127.0.0.1" if host == "localhost" else host
-    return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
+    return address
 
 
 def _parse_http(given: Any) -> str:
@@ -123,7 +130,7 @@ def _parse_http(given: Any) -> str:
 
 def _is_loopback(host: str) -> bool:
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

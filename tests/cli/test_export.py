@@ -16,7 +16,7 @@ from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
 from tests.cli.conftest import Run
 from tests.cli.test_import import line
-from tests.serving import ended
+from tests.serving import ended, running, wait_until_scored
 
 
 def test_an_export_is_there_whole_or_not_at_all(run: Run, folder: Path, server: Connection) -> None:
@@ -65,6 +65,22 @@ def test_an_export_goes_where_a_link_points(run: Run) -> None:
         assert Path(name).is_symlink()
         assert len(Path(f"there/{name}").read_text().splitlines()) == 3
     assert sorted(path.name for path in Path("there").iterdir()) == ["new.jsonl", "old.jsonl"]
+
+
+def test_two_exports_of_one_store_are_the_same_lines(folder: Path) -> None:
+    """Byte for byte, after a restart too, but for the first line, which tells the export's time."""
+    deep = {f"k{number}": {"b": number, "a": [{"d": 1, "c": 2}]} for number in range(20)}
+    place = folder / "twice"
+    place.mkdir()
+    found = []
+    for _ in range(2):
+        with running(place) as served:
+            served.client.upsert("default", [{"id": f"m{number}", "content": "x", "metadata": deep} for number in "12"])
+            wait_until_scored(served.client, "default")
+            command = [sys.executable, "-m", "sidecar.cli", "export", "--address", served.listen]
+            found += [ended(command).stdout.splitlines()[1:] for _ in range(2)]
+    assert len(found[0]) == 4
+    assert all(each == found[0] for each in found)
 
 
 def test_a_pipe_and_a_device_are_written_to_and_stay_what_they_are(run: Run) -> None:

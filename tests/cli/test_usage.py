@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from sidecar.cli.failures import MEANINGS, ExitCode
 from sidecar.cli.group import cli
+from sidecar.config import resolve
 from tests.serving import ended
 
 NOWHERE = "unix:/nonexistent/memory-ranker.sock"
@@ -58,6 +60,11 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
         (["report-use", "--json-payload", '{"packet_id": "p", "kind": "echo", "channel": "echo"}'], "twice"),
         (["rate", "m1", "good"], "'good' is not one of"),
         (["get", "m1", "--address", "/tmp/socket"], "write unix:PATH or HOST:PORT"),
+        (["status", "-a", "127.0.0.1:99999"], "is no address: write unix:PATH or HOST:PORT, with a port up to 65535"),
+        (["status", "-a", "host:"], "'host:' is no address"),
+        (["status", "-a", "unix:"], "'unix:' is no address"),
+        (["status", "-a", f"unix:/{'a' * 107}"], "a socket path of at most 107 bytes"),
+        (["status", "-a", "unix-abstract:x"], "an abstract socket has no file mode"),
         (["get", "m1", "--namespace", ""], "name a namespace"),
         (["get", "m1", "--timeout", "0"], "0<x<=86400"),
         (["get", "m1", "--timeout", "nan"], "nan is not in the range 0<x<=86400"),
@@ -207,6 +214,17 @@ def test_a_usage_error_is_a_json_object_with_json() -> None:
     error = json.loads(result.stderr)["error"]
     assert (error["reason"], error["exit_code"]) == ("USAGE", 2)
     assert "--task" in error["message"]
+
+
+@pytest.mark.parametrize("given", ["unix:~/none.sock", "unix://none.sock"])
+def test_an_address_is_read_as_the_server_reads_it(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that one variable says to both where the socket lies."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    monkeypatch.setenv("MEMORY_RANKER_LISTEN", given)
+    listen = resolve({}, os.environ).settings.listen
+    result = run("status", "--timeout", "0.2")
+    assert (result.exit_code, f"{listen} " in result.stderr) == (ExitCode.UNAVAILABLE, True), result.stderr
 
 
 def test_without_a_server_the_address_and_the_way_out_are_named() -> None:
