@@ -76,6 +76,7 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
     """What a source holds. Failure or UsageError where it cannot be read on."""
     yield from source.problems
     if source.note is not None:
+        source.notes += source.note.left_out
         yield from markdown.memories(source.note, source.name)
         return
     with _opened(source) as stream:
@@ -97,6 +98,7 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
             else:
                 note = markdown.parse(data.decode("utf-8-sig"))
                 source.notes += [_not_followed(each) for each in note.imports if each.is_sure]
+                source.notes += note.left_out
                 yield from markdown.memories(note, source.name)
         except UnicodeDecodeError as error:
             yield Problem(1, "", jsonl.not_utf8(error))

@@ -2,7 +2,8 @@
 
 A bullet keeps all that is nested in it. Headings stand before the text, so that a memory can be understood alone: the
 bullet `- use tabs` under `## Style` and `### Go` becomes "Style / Go: use tabs". A first heading of level 1 that is the
-only one is the file's title and stands before nothing. Pure: imports are named here and followed elsewhere.
+only one is the file's title and stands before nothing. A heading with nothing below is a memory itself if it makes a
+statement; else it is told. Pure: imports are named here and followed elsewhere.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sidecar.formats.items import MemoryItem, made_id
-from sidecar.formats.outline import CODE_SPAN, Outline, Part, outline
+from sidecar.formats.items import MemoryItem, Problem, made_id
+from sidecar.formats.outline import CODE_SPAN, Outline, Part, is_statement, outline
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TITLE = re.compile(r"#{1,6}(?:[ \t]+(.*?))?(?:[ \t]+#+)?")
@@ -24,6 +25,8 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@([^\s@`]+)")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _KEY = re.compile(r"""(["']?)\w[^:"']*\1:(?:[ \t]+(\S.*)|[ \t]*)""")
+_LEAD_LEVEL = 7
+"""Of a line that leads a list: below all headings."""
 _NESTED_INDENT = 2
 """What is indented by so much more than a list belongs to its last bullet, also where CommonMark wants more."""
 
@@ -49,10 +52,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A file that was read."""
+    """A file that was read. `left_out` are headings, and lines that lead a list, with nothing below them."""
 
     blocks: tuple[Block, ...]
     imports: tuple[Import, ...]
+    left_out: tuple[Problem, ...] = ()
 
 
 def parse(text: str) -> Note:
@@ -62,8 +66,9 @@ def parse(text: str) -> Note:
     reader = _Reader(outline(lines[start:]), start + 1)
     for part in reader.outline.parts:
         reader.take(part)
-    reader.flush()
-    return Note(tuple(_without_title(reader.blocks, reader.all_headings)), tuple(reader.imports()))
+    reader.end_above(0)
+    blocks = sorted(reader.blocks, key=lambda block: block.line)
+    return Note(tuple(_without_title(blocks, reader.title)), tuple(reader.imports()), tuple(reader.left_out))
 
 
 def memories(note: Note, name: str) -> Iterator[MemoryItem]:
@@ -99,28 +104,47 @@ def day_of(name: str) -> datetime.date | None:
 
 
 @dataclass(slots=True)
+class _Above:
+    """A heading, or a line that leads a list; `is_used` once a memory stands below."""
+
+    line: int
+    level: int
+    title: str
+    is_used: bool = False
+
+
+@dataclass(slots=True)
 class _Reader:
     """Takes part by part; `_lines` is the text of the block that is open. Parts with no empty line between are one."""
 
     outline: Outline
     first_line: int
     blocks: list[Block] = field(default_factory=list)
-    all_headings: list[tuple[int, str]] = field(default_factory=list)
-    _headings: list[tuple[int, str]] = field(default_factory=list)
+    left_out: list[Problem] = field(default_factory=list)
+    _headings: list[_Above] = field(default_factory=list)
+    _above: list[_Above] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _has_something: bool = False
     _start: int = 0
     _list_indent: int | None = None
-    _lead: str = ""
+
+    @property
+    def title(self) -> _Above | None:
+        """The file's: its first heading, if that is the only one of level 1."""
+        levels = [each.level for each in self._headings]
+        return self._headings[0] if levels[:1] == [1] and levels.count(1) == 1 else None
 
     def take(self, part: Part) -> None:
         lines = self.outline.lines
         if part.kind == "rule":
-            self.flush()
-            self._lead = ""
+            self.end_above(_LEAD_LEVEL)
         elif part.kind == "heading":
             title = _TITLE.fullmatch(lines[part.begin].strip())
-            self._begin_section(part.level, (title[1] or "") if title else lines[part.begin].strip())
+            text = (title[1] or "") if title else lines[part.begin].strip()
+            heading = _Above(part.begin, part.level, text)
+            self._headings.append(heading)
+            self.end_above(part.level)
+            self._above.append(heading)
         elif self._list_indent is not None and self._indent(part) >= self._list_indent + _NESTED_INDENT:
             self._add(part.begin, part.end, self._indent(part))
         elif part.kind == "list":
@@ -132,19 +156,35 @@ class _Reader:
         elif self._lines and not self._is_empty(part.begin - 1):
             self._add(part.begin, part.end, is_quote=part.kind == "quote" and self._list_indent is None)
         else:
-            self.flush()
-            self._lead = ""
+            self.end_above(_LEAD_LEVEL)
             self._add(part.begin, part.end, 4 if part.kind == "code" else 0, is_quote=part.kind == "quote")
 
     def flush(self) -> None:
         """Closes the block."""
         text = "\n".join(self._lines).strip("\n")
         if text and self._has_something:
-            above = tuple(title for _, title in self._headings if title)
-            headings = (*above, self._lead) if self._lead else above
-            days = [day for title in reversed(above) if (day := _date_at_start(title))]
-            self.blocks.append(Block(self._start + self.first_line, text, headings, days[0] if days else None))
+            self._keep(self._start, text)
         self._lines, self._has_something, self._list_indent = [], False, None
+
+    def end_above(self, level: int) -> None:
+        """Closes the block, and what stands above of this level or a deeper one."""
+        self.flush()
+        while self._above and self._above[-1].level >= level:
+            last = self._above.pop()
+            if last.is_used or not _says_something(last.title, is_code=False):
+                continue
+            if is_statement(last.title) and last is not self.title:
+                self._keep(last.line, last.title)
+            else:
+                words = f"left out, as no memory stands below it: {last.title}"
+                self.left_out.append(Problem(last.line + self.first_line, "", words))
+
+    def _keep(self, line: int, text: str) -> None:
+        above = tuple(each.title for each in self._above if each.title)
+        days = [day for each in self._above if each.level < _LEAD_LEVEL and (day := _date_at_start(each.title))]
+        for each in self._above:
+            each.is_used = True
+        self.blocks.append(Block(line + self.first_line, text, above, days[-1] if days else None))
 
     def imports(self) -> Iterator[Import]:
         """Those of the whole file."""
@@ -156,8 +196,10 @@ class _Reader:
 
     def _lead_list(self) -> None:
         """A paragraph of one line that ends in a colon leads the list that follows, and is no memory itself."""
-        if self._list_indent is None and len(self._lines) == 1 and self._lines[0].endswith(":"):
-            self._lead = self._lines.pop().removesuffix(":").rstrip()
+        if self._list_indent is None and len(self._lines) == 1 and self._lines[0].endswith((":", "\uff1a")):
+            lead = self._lines.pop()[:-1].rstrip()
+            self.end_above(_LEAD_LEVEL)
+            self._above.append(_Above(self._start, _LEAD_LEVEL, lead))
 
     def _add(self, begin: int, end: int, indent: int = 0, *, in_item: bool = False, is_quote: bool = False) -> None:
         """Adds lines to the block without their indent and, of a quotation, its signs. Code keeps its tabs, and its
@@ -184,15 +226,6 @@ class _Reader:
                 self._lines.append(line)
             self._has_something |= _says_something(line, is_code)
 
-    def _begin_section(self, level: int, title: str) -> None:
-        self.flush()
-        self._lead = ""
-        while self._headings and self._headings[-1][0] >= level:
-            self._headings.pop()
-        heading = (level, title)
-        self._headings.append(heading)
-        self.all_headings.append(heading)
-
     def _is_empty(self, number: int) -> bool:
         return not self.outline.lines.get(number, "-").strip()
 
@@ -201,12 +234,9 @@ class _Reader:
         return len(line) - len(line.lstrip())
 
 
-def _without_title(blocks: Sequence[Block], headings: Sequence[tuple[int, str]]) -> Iterator[Block]:
-    """The blocks without the file's title: its first heading, if that is the only one of level 1."""
-    levels = [level for level, _ in headings]
-    has_title = levels[:1] == [1] and levels.count(1) == 1
+def _without_title(blocks: Sequence[Block], title: _Above | None) -> Iterator[Block]:
     for block in blocks:
-        is_under = has_title and block.headings[:1] == (headings[0][1],)
+        is_under = title is not None and block.headings[:1] == (title.title,)
         yield Block(block.line, block.text, block.headings[1:], block.day) if is_under else block
 
 

@@ -8,6 +8,7 @@ is text, as is what stands in code.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +61,13 @@ def outline(lines: Sequence[str]) -> Outline:
         if token.type == "inline":
             _take_out_comments(shown, *_span(token))
     code = frozenset(n for token in tokens if token.type in ("fence", "code_block") for n in range(*_span(token)))
-    return Outline(tuple(_parts(tokens, shown)), shown, code)
+    return Outline(tuple(_with_rules(_parts(tokens, shown), shown)), shown, code)
+
+
+def is_statement(text: str) -> bool:
+    """True for what says more than a section's name does: three words, or eight letters of a script without spaces."""
+    words = sum(any(map(str.isalpha, word)) for word in text.split())
+    return words >= 3 or sum(unicodedata.east_asian_width(letter) == "W" for letter in text) >= 8
 
 
 def _parts(tokens: Sequence[Token], lines: dict[int, str]) -> list[Part]:
@@ -99,6 +106,25 @@ def _underlined(begin: int, end: int, level: int, under: str) -> list[Part]:
     if _RULE.fullmatch(under):
         return [Part("text", begin, end - 1), Part("rule", end - 1, end)]
     return [Part("text", begin, end)]
+
+
+def _with_rules(parts: Sequence[Part], lines: dict[int, str]) -> list[Part]:
+    """With text and a rule for each line with `---` under it, if one of them is a statement and a heading follows, or
+    nothing: whoever wrote that parts entries by rules."""
+    underlined = [
+        part.level == 2 and part.end - part.begin == 2 and bool(_RULE.fullmatch(lines[part.end - 1])) for part in parts
+    ]
+    ends = [*(part.kind == "heading" and part.level <= 2 for part in parts[1:]), True]
+    if not any(
+        is_heading and is_end and is_statement(lines[part.begin])
+        for part, is_heading, is_end in zip(parts, underlined, ends, strict=False)
+    ):
+        return list(parts)
+    found: list[Part] = []
+    for part, is_heading in zip(parts, underlined, strict=True):
+        middle = part.end - 1
+        found += [Part("text", part.begin, middle), Part("rule", middle, part.end)] if is_heading else [part]
+    return found
 
 
 def _span(token: Token) -> tuple[int, int]:

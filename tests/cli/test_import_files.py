@@ -221,3 +221,16 @@ def test_what_is_told_of_a_full_store_is_of_this_run_alone(tmp_path: Path, monke
         assert (document(again)["unscored_count"], again.stderr) == (0, "")
         without = call("export", "--output", "plain.jsonl", "--no-log", "--address", copy.listen)
         assert (without.exit_code, without.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_an_empty_section_is_told_with_its_line(run: Run, dry: list[str]) -> None:
+    """In words and with --json, from a file and from a pipe; it is no fault."""
+    text = "## Never commit secrets\n\n## Notes\n"
+    Path("rules.md").write_text(text)
+    for name in ("rules.md", "-"):
+        words = f"{name}, line 3: left out, as no memory stands below it: Notes"
+        found = run("import", name, *dry, stdin=text)
+        assert (found.exit_code, words in found.stderr) == (0, True), found.output
+        told = run("import", name, *dry, "--json", stdin=text)
+        assert (told.exit_code, json.loads(told.stdout)["notes"][:1]) == (0, [words])

@@ -265,26 +265,81 @@ def notes(draw: st.DrawFn) -> list[str]:
     for number in range(draw(st.integers(1, 12))):
         if draw(st.booleans()):
             signs = "".join(draw(st.lists(st.sampled_from(SIGNS), max_size=3)))
-            after = draw(st.sampled_from(["", "", "", ":", " -->", " <!--", " <!-- c -->", ": x", " `", "\tx"]))
+            after = draw(
+                st.sampled_from(
+                    [
+                        "",
+                        "",
+                        "",
+                        " says quite enough",
+                        " leads a list:",
+                        ":",
+                        "：",
+                        " -->",
+                        " <!--",
+                        " <!-- c -->",
+                        ": x",
+                        " `",
+                        "\tx",
+                    ]
+                )
+            )
             lines.append(f"{signs}w{number}w{after}")
         else:
             lines.append(draw(st.sampled_from(ALONE)))
     return lines
 
 
-@given(notes())
+@given(notes().filter(lambda lines: lines[0] != "---"))  # which may begin front matter
 def test_no_word_is_lost(lines: list[str]) -> None:
-    """Each is in a memory, but for comments, and for headings and lines that lead a list where nothing is below."""
+    """Each is in a memory or told as left out, but for comments and for the title of a file with memories."""
     text = "\n".join(lines)
-    found = "\n".join(contents(text))
+    note = markdown.parse(text)
+    memories = contents(text)
+    found = "\n".join([*memories, *(each.message for each in note.left_out)])
     for number, line in enumerate(lines):
         word = f"w{number}w"
         if word not in line or word in found:
             continue
         before, after = text.split(word)
-        is_heading = "#" in line or lines[number + 1 : number + 2] in (["---"], ["==="])
-        is_lead = line.endswith(":")
-        assert is_heading or is_lead or ("<!--" in before and "-->" in after)
+        is_title = "# " in line or "===" in lines[number + 1 : number + 2]
+        assert (is_title and memories) or ("<!--" in before and "-->" in after)
+
+
+MARIA = "Met Maria, she wants short commit messages"
+CANARY = "Deploys need a green canary for 30 minutes"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "left_out"),
+    [
+        (f"{MARIA}\n---\n{CANARY}\n---\nRedis broke\n---\n", [MARIA, CANARY, "Redis broke"], []),
+        (f"# Log\n{MARIA}\n---\n## Later\n- one", [f"{MARIA}", "Later: one"], []),
+        (f"{CANARY}\n---\n", [CANARY], []),
+        (f"{CANARY}\n---\n- two", [f"{CANARY}: two"], []),
+        ("Style\n---\nGo\n---\n- use tabs", ["Go: use tabs"], [(1, "Style")]),
+        ("## Never commit secrets\n\n## Always run tests\n", ["Never commit secrets", "Always run tests"], []),
+        ("# Rules\n## Never commit secrets\n### Ever", ["Never commit secrets"], [(3, "Ever")]),
+        ("# Rules of this house\n## Notes", [], [(1, "Rules of this house"), (2, "Notes")]),
+        ("# Never commit secrets\n# Always run tests", ["Never commit secrets", "Always run tests"], []),
+        ("## 2026-04-02 Thursday\n## 2026-04-03\n- one", ["2026-04-03: one"], [(1, "2026-04-02 Thursday")]),
+        ("## 秘密をコミットしない\n## 注意", ["秘密をコミットしない"], [(2, "注意")]),
+        (
+            "- one\n## A\n### B\n- two\n### Never say C\n## D\n- three",
+            ["one", "A / B: two", "A: Never say C", "D: three"],
+            [],
+        ),
+        ("Steps:\n\n-\n\nThree steps follow:\n\n- ", ["Three steps follow"], [(1, "Steps")]),
+        ("必須遵守：\n- 一\n\n다음을 지킨다：\n\n* 二", ["必須遵守: 一", "다음을 지킨다: 二"], []),
+    ],
+)
+def test_a_heading_with_nothing_below_is_a_memory_or_told(
+    text: str, expected: list[str], left_out: list[tuple[int, str]]
+) -> None:
+    """A memory where it says something; the name of an empty section, and a title, are told with their line."""
+    assert contents(text) == expected
+    told = sorted((each.place, each.message.partition(": ")[2]) for each in markdown.parse(text).left_out)
+    assert told == left_out
 
 
 @given(st.text(st.sampled_from("#-*> `~@.:=<!\n\r\t12ab|é中"), max_size=200))
