@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from sidecar.domain import Packet
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.log_rows import read_object, write_object
-from training.sources import UnreadableLogError
+from training.sources import UnreadableLogError, measured
 
 AT_ONCE = 2_000
 """Rows in one group."""
@@ -108,7 +108,7 @@ def read_parquet(path: Path, progress: Callable[[int, int], None] = lambda done,
                 for given in batch.to_pylist():
                     done += 1
                     try:
-                        _, row = read_object(_with_times(_set(given), lambda time: time.isoformat()))
+                        row = measured(read_object(_with_times(_set(given), lambda time: time.isoformat()))[1])
                     except ValueError as error:
                         raise UnreadableLogError(f"{path}, row {done}: {error}; write it again") from error
                     yield row

@@ -8,15 +8,19 @@ from pathlib import Path
 
 from sidecar.domain import Packet
 from sidecar.errors import NotFoundError, RankerError, StoreNotFoundError
+from sidecar.features import FEATURE_NAMES, RAW_NAMES, SCHEMA_HASH
+from sidecar.plurals import counted
 from sidecar.store.log import LoggedReport, LogRow
 from sidecar.store.log_reading import has_packets, read_log
-from sidecar.store.log_rows import read_row
+from sidecar.store.log_rows import read_line, read_object
 from training.dataset import EVERYTHING, Cutoffs
 
 Progress = Callable[[int, int], None]
 DATABASE = "memories.db"
 LINES_SHOWN = 2_000
 """Lines between two words on the progress of a file."""
+MEMORY = b'{"id":'
+"""How `export` begins a memory, and no row of the log: such a line is not parsed if it is whole."""
 
 
 class UnreadableLogError(RankerError):
@@ -34,15 +38,20 @@ def read_source(
     """The packets and reports of a log; of a namespace, or of all for "".
 
     A folder or a .db file is a store, which may be in use; .parquet is what `export-log` wrote; anything else is an
-    export in JSON Lines, of which memories and all but packets and reports are passed over. `progress` hears packets of
-    packets for a store, bytes of bytes for a file. Raises StoreNotFoundError, NotFoundError if the log has no packet of
-    the namespace, in this window or out of it, UnreadableLogError, or what is wrong with the store.
+    export in JSON Lines, of which memories and all but packets and reports are passed over, if they are whole.
+    `progress` hears packets of packets for a store, bytes of bytes for a file. Raises StoreNotFoundError, NotFoundError
+    if the log has no packet of the namespace, in this window or out of it, UnreadableLogError, also for reports without
+    any packet, or what is wrong with the store.
     """
     database = database_of(path)
     if database is not None:
         if namespace and not has_packets(database, namespace):
             raise _no_packet(namespace)
-        yield from read_log(database, namespace, cutoffs.from_time, cutoffs.event, progress)
+        for row in read_log(database, namespace, cutoffs.from_time, cutoffs.event, progress):
+            try:
+                yield measured(row)
+            except ValueError as error:  # taken in by an import that did not look
+                raise UnreadableLogError(f"{path}: {error}; prune the packets up to it") from error
         return
     if not path.is_file():
         raise StoreNotFoundError(f"there is no log at {path}; name a store's folder, an export or a .parquet file")
@@ -54,10 +63,16 @@ def read_source(
         rows = _lines(path, progress)
     # A report follows its packet in every log of ours; of the other namespaces neither is kept.
     is_there = not namespace
+    packets = reports = 0
     for row in rows:
+        packets, reports = packets + isinstance(row, Packet), reports + isinstance(row, LoggedReport)
         if not namespace or (row.namespace == namespace if isinstance(row, Packet) else True):
             is_there = is_there or isinstance(row, Packet)
             yield row
+    if reports and not packets:
+        raise UnreadableLogError(
+            f"{path} has {counted(reports, 'report')} and no packet: they belong to none; export the packets with them"
+        )
     if not is_there:
         raise _no_packet(namespace)
 
@@ -88,14 +103,12 @@ def _lines(path: Path, progress: Progress) -> Iterator[LogRow]:
                 is_begun = True
             if number % LINES_SHOWN == 0:
                 progress(done, size)
-            # Most lines of an export may be memories, with their texts: they need not be parsed.
-            if b'"packet_id"' not in line:
+            # Most of an export may be memories, with their vectors: to parse those takes far longer than all the rest.
+            if line.startswith(MEMORY) and line.endswith(b"}\n") and b'"packet_id"' not in line:
                 continue
             try:
-                _, row = read_row(line)
+                row = _row(line)
             except ValueError as error:
-                if _is_memory(line):
-                    continue
                 raise UnreadableLogError(
                     f"{path}, line {number}: {error}; export the log again, or leave the line out"
                 ) from error
@@ -104,12 +117,24 @@ def _lines(path: Path, progress: Progress) -> Iterator[LogRow]:
     progress(size, size)
 
 
-def _is_memory(line: bytes) -> bool:
-    """True for a line that is no row of the log but mentions a packet's id."""
-    import json
+def _row(line: bytes) -> LogRow | None:
+    """What a line holds of packets and reports; None for any other whole object. ValueError says what is wrong."""
+    if not line.strip():
+        return None
+    given = read_line(line)
+    names_a_packet = "packet_id" in given and "content" not in given
+    return measured(read_object(given)[1]) if names_a_packet or given.get("type") in ("packet", "report") else None
 
-    try:
-        given = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(given, dict) and "content" in given
+
+def measured(row: LogRow) -> LogRow:
+    """The same row. ValueError if it is a packet of this version's features with more or fewer numbers."""
+    if isinstance(row, Packet) and row.feature_schema_hash == SCHEMA_HASH:
+        for name, items in (("items", row.items), ("undrawn", row.undrawn)):
+            for index, item in enumerate(items):
+                for numbers, wanted in (("features", FEATURE_NAMES), ("raw", RAW_NAMES)):
+                    if (count := len(getattr(item, numbers))) != len(wanted):
+                        raise ValueError(
+                            f"packet {row.packet_id!r}: {name}[{index}].{numbers} has {counted(count, 'number')}; "
+                            f"must have {len(wanted)}, as in feature schema {SCHEMA_HASH}"
+                        )
+    return row

@@ -62,6 +62,13 @@ class JsonFields:
         """A finite number, or None where it is not there."""
         return None if self._given.get(name) is None else self.number(name, least, most)
 
+    def chance(self, name: str) -> float:
+        """The probability of what came about: a number in (0, 1]."""
+        found = self.number(name, 0, 1)
+        if found == 0.0:
+            raise self._wrong(name, "must be a number in (0, 1], for it came about")
+        return found
+
     def whole(self, name: str, least: int = 0, most: int = _MOST_WHOLE) -> int:
         """A whole number."""
         value = self._given.get(name)
@@ -104,11 +111,14 @@ class JsonFields:
         return value
 
     def floats(self, name: str) -> Floats:
-        """A list of numbers, with NaN for null."""
+        """A list of finite numbers, with NaN for null."""
         value = self._given.get(name)
         if not isinstance(value, list) or not all(each is None or is_number(each) for each in value):
             raise self._wrong(name, "must be a list of numbers, null for one that is not there")
-        return np.array([math.nan if each is None else each for each in value], np.float64)
+        found = np.array([math.nan if each is None else each for each in value], np.float64)
+        if np.isinf(found).any():
+            raise self._wrong(name, "must be a list of finite numbers, null for one that is not there")
+        return found
 
     def data(self, name: str) -> bytes:
         """Bytes, written as base64."""

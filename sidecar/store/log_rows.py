@@ -54,13 +54,18 @@ def write_object(namespace: str, row: LogRow) -> dict[str, Any]:
 
 def read_row(line: bytes, namespace: str = "") -> tuple[str, LogRow]:
     """The namespace and the row of a line; `namespace` replaces the row's own. ValueError says what is wrong."""
+    return read_object(read_line(line), namespace)
+
+
+def read_line(line: bytes) -> dict[str, Any]:
+    """The object that a line is. ValueError says why it is none."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is not one JSON object: {error}") from error
     if not isinstance(given, dict):
         raise ValueError("is not a JSON object")
-    return read_object(given, namespace)
+    return given
 
 
 def read_object(given: Mapping[str, Any], namespace: str = "") -> tuple[str, LogRow]:

@@ -107,7 +107,7 @@ def read_packet(row: JsonFields, namespace: str) -> Packet:
     """A packet of the namespace. ValueError says what is wrong."""
     items = tuple(
         PacketItem(
-            **_read_scored(item),
+            **_read_scored(item, item.chance("inclusion_propensity")),
             segment=Segment(item.word("segment", Segment)),
             contributions=item.floats("contributions"),
             position_probability=item.number("position_probability", 0, 1),
@@ -115,7 +115,9 @@ def read_packet(row: JsonFields, namespace: str) -> Packet:
         )
         for item in row.rows("items")
     )
-    undrawn = tuple(PoolItem(**_read_scored(item)) for item in row.rows("undrawn"))
+    undrawn = tuple(
+        PoolItem(**_read_scored(item, item.number("inclusion_propensity", 0, 1))) for item in row.rows("undrawn")
+    )
     for name, of in (("items", items), ("undrawn", undrawn)):
         if len({each.memory_id for each in of}) != len(of):
             raise ValueError(f"{name} names a memory twice")
@@ -173,7 +175,7 @@ def _read_ways(rows: Sequence[JsonFields], items: int, undrawn: int) -> OtherWay
     return OtherWays(names, np.stack([np.concatenate(part) for part in parts], axis=1))
 
 
-def _read_scored(row: JsonFields) -> dict[str, Any]:
+def _read_scored(row: JsonFields, inclusion_propensity: float) -> dict[str, Any]:
     return {
         "memory_id": row.text("memory_id", ID_BYTES),
         "memory_key": row.whole("key", -(2**63), 0) if row.has("key") else STORED,
@@ -183,7 +185,7 @@ def _read_scored(row: JsonFields) -> dict[str, Any]:
         "features": row.floats("features"),
         "raw": row.floats("raw"),
         "tokens": row.whole("tokens"),
-        "inclusion_propensity": row.number("inclusion_propensity", 0, 1),
+        "inclusion_propensity": inclusion_propensity,
     }
 
 

@@ -224,6 +224,7 @@ def line(kind: str, **fields: Any) -> bytes:
         (row(item={"features": [10**400]}), "items[0].features"),
         (row(item={"features": 1}), "items[0].features"),
         (row(item={"inclusion_propensity": 1.5}), "items[0].inclusion_propensity"),
+        (row(item={"inclusion_propensity": 0}), "items[0].inclusion_propensity"),
         (row(item={"segment": "first"}), "items[0].segment"),
         (row(item={"key": 2}), "items[0].key"),
         (row(item={"swapped": 1}), "items[0].swapped"),

@@ -136,3 +136,53 @@ def test_a_log_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wrong.jsonl").write_bytes(write_row("n", wrong))
     with pytest.raises(UnreadableLogError, match="outcome is 7"):
         list(read_source(tmp_path / "wrong.jsonl"))
+
+
+def test_a_line_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    """A report before its packet's id, a packet, a memory, or a line that the next was written behind: each by its
+    number. What the log says of other things is passed over."""
+    packet, report = write_row("n", make_packet("p", PLAIN)), write_row("n", make_report("p", ["p-m0"]))
+    memory = b'{"id":"m","content":"a note","metadata":{"a":"b"}}\n'
+    cut = report[: report.index(b'"packet_id"') - 5]
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"type":"export"}\n' + memory + b'{"type":"rating"}\n\n' + packet + report)
+    assert len(list(read_source(path))) == 2
+    for tail in (cut, cut + b"\n", cut + memory, packet[:-9], memory[:-2], memory[:-9] + b"\n", memory[:-2] + report):
+        path.write_bytes(packet + memory + tail)
+        with pytest.raises(UnreadableLogError, match="line 3: is not one JSON object"):
+            list(read_source(path))
+
+
+def test_a_log_of_reports_alone_is_refused(tmp_path: Path) -> None:
+    """Their packets are not there, so that they say nothing; reports before their packets are read."""
+    packet, report = make_packet("p", PLAIN), make_report("p", ["p-m0"])
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(write_row("n", report))
+    with pytest.raises(UnreadableLogError, match="1 report and no packet: they belong to none"):
+        list(read_source(path))
+    path.write_bytes(write_row("n", report) + write_row("n", packet))
+    assert build_dataset(read_source(path)).packets.reported.tolist() == [True]
+
+
+def test_a_memory_with_too_few_numbers_or_no_chance_is_refused(tmp_path: Path) -> None:
+    """By packet, memory and field, in every kind of log; those of other features may have as many as they like."""
+    short = make_packet("p7", PLAIN, raw=[np.zeros(1)] * len(PLAIN))
+    words = r"'p7': items\[0\].raw has 1 number; must have 8"
+    (tmp_path / "log.jsonl").write_bytes(write_row("n", make_packet("p", PLAIN)) + write_row("n", short))
+    write_parquet(tmp_path / "log.parquet", [make_packet("p", PLAIN), short])
+    with Store.open(tmp_path / "data") as store:
+        assert store.take_log_rows("n", [(1, short)]).rejected == []
+    for name, where in (("log.jsonl", "line 2"), ("log.parquet", "row 2"), ("data", "data")):
+        with pytest.raises(UnreadableLogError, match=f"{where}: packet {words}"):
+            list(read_source(tmp_path / name))
+    write_parquet(tmp_path / "log.parquet", [replace(short, feature_schema_hash="old")])
+    assert len(list(read_source(tmp_path / "log.parquet"))) == 1
+    packet = make_packet("p", PLAIN)
+    never = replace(packet, items=(packet.items[0], replace(packet.items[1], inclusion_propensity=0.0)))
+    write_parquet(tmp_path / "log.parquet", [never])
+    with pytest.raises(UnreadableLogError, match=r"row 1: items\[1\].inclusion_propensity is 0.0; must be"):
+        list(read_source(tmp_path / "log.parquet"))
+    endless = replace(packet, items=(replace(packet.items[0], contributions=np.full(16, np.inf)),))
+    write_parquet(tmp_path / "log.parquet", [endless])
+    with pytest.raises(UnreadableLogError, match=r"row 1: items\[0\].contributions is .inf.*finite"):
+        list(read_source(tmp_path / "log.parquet"))
