@@ -20,6 +20,7 @@ def main() -> None:
     now and then wait for each other for ever.
     """
     try:
+        _need_output()
         from sidecar.cli.group import cli
 
         for stream in (sys.stdout, sys.stderr):
@@ -41,4 +42,17 @@ def main() -> None:
         # What is still buffered could not be written at the exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stderr.write(f"Error: cannot write the output: {error.strerror}; make room, or send it elsewhere\n")
+        sys.exit(1)
+
+
+def _need_output() -> None:
+    """Ends the process before anything is done where nobody could be told of it. A closed standard input reads as an
+    empty one, and what is said on a closed standard error is lost."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - open as long as the process lives
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        words = "standard output is closed, nothing was done; send it to /dev/null if it is not wanted"
+        sys.stderr.write(f"Error: {words}\n")
         sys.exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -128,6 +129,39 @@ def test_a_reader_that_stops_reading_is_no_error_to_shout_about(server: Connecti
     found = subprocess.run([*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, env=environ)
     os.close(writer)
     assert (found.returncode, found.stderr) == (ExitCode.CLOSED, "")
+
+
+@pytest.mark.parametrize("arguments", ["put text --id closed1", "list", "list --json", "export", "--help"])
+def test_a_closed_output_is_told_before_anything_is_done(server: Connection, arguments: str) -> None:
+    """Code 1 in one line, and the memory is not there."""
+    found = shell(f"{arguments} >&-", server)
+    assert (found.returncode, found.stdout) == (ExitCode.ERROR, "")
+    assert found.stderr.splitlines() == [
+        "Error: standard output is closed, nothing was done; send it to /dev/null if it is not wanted"
+    ]
+    assert shell("get closed1", server).returncode == ExitCode.NOT_FOUND
+
+
+@pytest.mark.parametrize("arguments", ["import -", "put --file -", "put --jsonl -", "purge default"])
+def test_a_closed_input_is_an_empty_one(server: Connection, arguments: str) -> None:
+    """It ends as `</dev/null` does."""
+    closed, empty = (shell(f"{arguments} {given}", server) for given in ("<&-", "</dev/null"))
+    assert (closed.returncode, closed.stdout, closed.stderr) == (empty.returncode, empty.stdout, empty.stderr)
+    assert "Traceback" not in closed.stderr
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("status", 0), ("get nope", ExitCode.NOT_FOUND), ("get", 2)])
+def test_a_closed_error_output_changes_no_code(server: Connection, arguments: str, code: int) -> None:
+    """What would be said there is lost, and nothing else: it does not end up where the answer goes."""
+    found = shell(f"{arguments} 2>&-", server)
+    assert (found.returncode, bool(found.stdout)) == (code, code == 0)
+
+
+def shell(line: str, server: Connection) -> subprocess.CompletedProcess[str]:
+    """Runs a command as a shell does, with its redirections."""
+    environ = {**os.environ, "MEMORY_RANKER_LISTEN": server.address}
+    command = f"exec {shlex.join(COMMAND)} {line}"
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environ, timeout=60)
 
 
 def test_a_full_disk_behind_the_output_is_told_in_a_line() -> None:
