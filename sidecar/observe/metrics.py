@@ -218,7 +218,10 @@ def _empty() -> dict[str, GaugeMetricFamily]:
         "score_version": gauge(
             "score_version", "sum of the namespaces' score versions: it grows when any score can have changed"
         ),
-        "store_problems": gauge("store_problems", "what keeps the store from being written to; status has the words"),
+        "store_problems": gauge(
+            "store_problems",
+            "what keeps the store from being written to, and damaged logs that it kept; status has the words",
+        ),
         "model_problems": gauge("model_problems", "what keeps models from serving; status has the words"),
         "info": gauge(
             "info",

@@ -15,11 +15,12 @@ import numpy as np
 from sidecar.domain import Channel, Rating
 from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreNotFoundError
 from sidecar.plurals import counted
-from sidecar.store import backup, meta, packets, rebuild
+from sidecar.store import backup, kept_logs, meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, declarations, declared
+from sidecar.store.wal import find_break
 from sidecar.weights.archive import files_of
 from sidecar.weights.artifact import is_as_written
 from sidecar.weights.roles import Action, Role
@@ -35,6 +36,7 @@ class Fault(StrEnum):
 
     MISSING = "missing"
     BACKUP = "backup"
+    LOG = "log"
     PAGES = "pages"
     SCHEMA = "schema"
     UNREADABLE = "unreadable"
@@ -152,7 +154,21 @@ def check(folder: Path) -> Checked:
     words = backup.difference(folder)
     of_backup = (Finding(Fault.BACKUP, "", 1, words, WayOut.RESTORE),) if words else ()
     found = _read(database)
-    return replace(found, findings=of_backup + found.findings)
+    return replace(found, findings=(*of_backup, *_log(folder), *found.findings))
+
+
+def _log(folder: Path) -> Iterator[Finding]:
+    """A damaged write-ahead log, and those that were kept. A server may be writing to it, so that a break counts only
+    if it still stands at a second look."""
+    log = folder / f"{backup.DATABASE}-wal"
+    if (found := find_break(log)) is not None and (again := find_break(log)) is not None and again.frame == found.frame:
+        words = (
+            f"the write-ahead log is damaged: {kept_logs.cut_off(again)}; the next start, or a repair, keeps it aside"
+            " and goes on without them"
+        )
+        yield Finding(Fault.LOG, "", again.commits, words)
+    for each in kept_logs.kept(folder):
+        yield Finding(Fault.LOG, "", 1, each.words, WayOut.RESTORE)
 
 
 def _read(database: Path) -> Checked:

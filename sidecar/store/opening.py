@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sidecar.errors import StoreDamagedError, StoreUnavailableError
-from sidecar.store import meta
+from sidecar.store import kept_logs, meta
 from sidecar.store.checkpoints import Checkpoints, Limits
 from sidecar.store.damage import LookAhead, look
 from sidecar.store.failures import UnsyncedError, translate
 from sidecar.store.files import StoreFiles, claim, sync_folder
+from sidecar.store.kept_logs import KeptLog
 from sidecar.store.readers import connect
 from sidecar.store.schema import MIGRATIONS, declarations, declared, migrate
 
@@ -43,6 +44,8 @@ class Opened:
     salt: bytes
     uncounted: int
     """Packets whose reports a killed process left uncounted."""
+    kept_logs: tuple[KeptLog, ...]
+    """Damaged logs that were kept, now or at an earlier start."""
 
     def close_files(self) -> None:
         """Closes the descriptors and gives the lock back; the connection must be closed already."""
@@ -54,7 +57,7 @@ class Opened:
 def open_files(
     folder: Path, quota_bytes: int | None, limits: Limits, sync: Callable[[int], None], ahead: LookAhead | None = None
 ) -> Opened:
-    """Takes the lock, looks for damage, migrates, and recovers what a killed process left in the log.
+    """Takes the lock, keeps a damaged log aside, looks for damage, migrates, and recovers what a killed process left.
 
     `sync` puts an open file on the disk; `ahead` has looked for damage already.
 
@@ -69,6 +72,10 @@ def open_files(
     connection: sqlite3.Connection | None = None
     try:
         files.check_there()
+        kept_logs.keep(files)
+        kept = tuple(kept_logs.kept(folder))
+        for each in kept:
+            _log.warning("%s", each.words)
         # Opened before SQLite opens it and closed after: closing it any earlier would drop SQLite's locks.
         database = os.open(files.database, os.O_RDWR | os.O_CREAT, 0o600)
         descriptors.append(database)
@@ -87,7 +94,7 @@ def open_files(
         copier = connect(files.database, writes=True)
         checkpoints = Checkpoints(connection, pin, copier, database, wal, sync, limits)
         _recover(checkpoints)
-        return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt, uncounted)
+        return Opened(files, connection, database, wal, checkpoints, max_pages, schema_version, salt, uncounted, kept)
     except BaseException as error:
         if connection is not None:
             connection.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sidecar.domain import Micros
 from sidecar.errors import FieldViolation, InvalidRequestError, StoreDamagedError
-from sidecar.store import meta, rebuild
+from sidecar.store import kept_logs, meta, rebuild
 from sidecar.store.backup import MANIFEST, clear_all_gaps, descriptor
 from sidecar.store.check import (
     HIGHEST_KEY,
@@ -57,7 +57,9 @@ def repair(folder: Path, now: Micros) -> Checked:
     files = claim(folder)
     try:
         found = check(folder)
-        beyond = next((each for each in found.findings if each.way_out is not WayOut.REPAIR), None)
+        # What a log lost is lost: it keeps nothing else from being put right.
+        in_the_way = (each for each in found.findings if each.fault is not Fault.LOG)
+        beyond = next((each for each in in_the_way if each.way_out is not WayOut.REPAIR), None)
         if beyond is not None:
             way_out = (
                 "save what can be read with `memory-ranker check --repair --into FOLDER`"
@@ -65,6 +67,7 @@ def repair(folder: Path, now: Micros) -> Checked:
                 else "restore a backup"
             )
             raise StoreDamagedError(f"{found.database} cannot be repaired in place: {beyond.message}; {way_out}")
+        kept_logs.keep(files)
         with contextlib.closing(connect(files.database, writes=True)) as connection:
             connection.execute("PRAGMA secure_delete = ON").fetchall()
             connection.execute("PRAGMA synchronous = FULL")

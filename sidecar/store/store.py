@@ -186,8 +186,10 @@ class Store(MemoryCalls, LogCalls, ScoreCalls):
             return snapshots.store_numbers(db, sum(self._opened.files.sizes()))
 
     def problems(self) -> list[str]:
-        """What keeps the store from being written to, in words with what to do."""
-        return [problem] if (problem := self._writer.problem) else []
+        """What keeps the store from being written to, and what was lost to a damaged log that still lies there, in
+        words with what to do."""
+        lost = [each.words for each in self._opened.kept_logs if each.path.exists()]
+        return [*([problem] if (problem := self._writer.problem) else []), *lost]
 
     def namespace_numbers(self, namespace: str) -> NamespaceNumbers:
         """A namespace in numbers, of which subscribers have heard: what is told as scored is ranked as scored. Zeros
