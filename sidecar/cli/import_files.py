@@ -97,7 +97,7 @@ def items(source: Source, reading: Reading) -> Iterator[Item]:
                 yield from documents.read(data, reading.maps, reading.aside)
             else:
                 note = markdown.parse(data.decode("utf-8-sig"))
-                source.notes += [_not_followed(each) for each in note.imports if each.is_sure]
+                source.notes += [_not_followed(each) for each in note.imports if each.is_likely]
                 source.notes += note.left_out
                 yield from markdown.memories(note, source.name)
         except UnicodeDecodeError as error:
@@ -214,6 +214,8 @@ def _imported(
     if not is_file:
         if found.is_sure:
             source.problems.append(Problem(found.line, "", f"imports @{found.path}, which is not there ({path})"))
+        elif found.is_likely:
+            source.notes.append(Problem(found.line, "", f"says @{found.path}, which is no file here; kept as text"))
     elif _place(path) in above:
         source.notes.append(Problem(found.line, "", f"imports @{found.path}, which imports this file; taken once"))
     elif len(above) > MOST_IMPORTS_DEEP:

@@ -23,6 +23,7 @@ _TITLE = re.compile(r"#{1,6}(?:[ \t]+(.*?))?(?:[ \t]+#+)?")
 _MARKER = re.compile(r"([ \t]*(?:[-*+]|\d{1,9}[.)]))([ \t]*)")
 _QUOTE = re.compile(r" {0,3}> ?")
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@([^\s@`]+)")
+_TEXT_ENDINGS = (".md", ".markdown", ".mdc", ".txt", ".rst", ".adoc", ".org", ".json", ".yaml", ".yml", ".toml")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _KEY = re.compile(r"""(["']?)\w[^:"']*\1:(?:[ \t]+(\S.*)|[ \t]*)""")
 _LEAD_LEVEL = 7
@@ -33,11 +34,17 @@ _NESTED_INDENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A reference to another file, as `@docs/style.md`. `is_sure` if it looks like a file, and not like a person."""
+    """A reference to another file, as `@docs/style.md`. `is_sure` if it looks like a text, and not like a person or a
+    picture; `is_likely` also where it has another ending, or begins at the root."""
 
     line: int
     path: str
     is_sure: bool
+
+    @property
+    def is_likely(self) -> bool:
+        """True for @2x.png and @/components, false for @maria and @org/pkg."""
+        return self.is_sure or "." in self.path.rsplit("/", 1)[-1].lstrip(".") or self.path.startswith("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +278,7 @@ def _path(found: re.Match[str]) -> str:
 
 
 def _is_sure(path: str) -> bool:
-    return "." in path.rsplit("/", 1)[-1].lstrip(".") or path.startswith(("./", "../", "~/", "/"))
+    return path.lower().endswith(_TEXT_ENDINGS) or path.startswith(("./", "../", "~/"))
 
 
 def _says_something(line: str, is_code: bool) -> bool:

@@ -234,3 +234,23 @@ def test_an_empty_section_is_told_with_its_line(run: Run, dry: list[str]) -> Non
         assert (found.exit_code, words in found.stderr) == (0, True), found.output
         told = run("import", name, *dry, "--json", stdin=text)
         assert (told.exit_code, json.loads(told.stdout)["notes"][:1]) == (0, [words])
+
+
+def test_a_mention_that_is_no_file_is_text_and_a_missing_text_is_told(run: Run) -> None:
+    """The first with a note and code 0, the second with code 6; one that is there is followed, whatever its ending."""
+    Path("a.md").write_text("- icons end in @2x.png and come from @/components, says @maria\n- @setup.cfg\n")
+    Path("setup.cfg").write_text("- from setup\n")
+    found = run("import", "a.md", "--dry-run", "--json")
+    first = [each["memory"]["content"] for each in json.loads(found.stdout)["first"]]
+    assert (found.exit_code, first[0], first[-1]) == (
+        0,
+        "icons end in @2x.png and come from @/components, says @maria",
+        "from setup",
+    )
+    assert json.loads(found.stdout)["notes"][:2] == [
+        "a.md, line 1: says @2x.png, which is no file here; kept as text",
+        "a.md, line 1: says @/components, which is no file here; kept as text",
+    ]
+    Path("b.md").write_text("- one\n- see @gone.md\n")
+    missing = run("import", "b.md", "--dry-run")
+    assert (missing.exit_code, "b.md, line 2: imports @gone.md, which is not there" in missing.stderr) == (6, True)
