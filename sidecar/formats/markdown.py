@@ -209,8 +209,8 @@ class _Reader:
             self._above.append(_Above(self._start, _LEAD_LEVEL, lead))
 
     def _add(self, begin: int, end: int, indent: int = 0, *, in_item: bool = False, is_quote: bool = False) -> None:
-        """Adds lines to the block without their indent and, of a quotation, its signs. Code keeps its tabs, and its
-        empty lines."""
+        """Adds lines to the block without their indent and, of a quotation, its signs. Tabs within a line are kept;
+        code keeps also those before it, and its empty lines."""
         if not self._lines:
             self._start = begin
         elif self._lines[-1] and self._is_empty(begin - 1):
@@ -221,7 +221,8 @@ class _Reader:
                 continue
             is_code = number in self.outline.code
             if not is_code:
-                line = line.expandtabs(4)
+                text = line.lstrip()
+                line = line[: len(line) - len(text)].expandtabs(4) + text
             if in_item and number == begin:
                 indent, line = _bullet(line)
             elif is_quote:

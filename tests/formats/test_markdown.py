@@ -83,6 +83,15 @@ def test_code_keeps_its_tabs(before: str) -> None:
     assert contents(text) == ["\n".join(code)]
 
 
+def test_text_keeps_the_tabs_within_its_lines() -> None:
+    """Columns stay columns; what indents a line becomes spaces, as of a bullet nested in another."""
+    assert contents("a\tb\nc\td\n\n-\te\tf\n\t- g\th\n-\ti\n> j\tk\n") == [
+        "a\tb\nc\td",
+        "e\tf\n- g\th",
+        "i\n> j\tk",
+    ]
+
+
 def test_code_keeps_how_it_is_indented() -> None:
     """Also where four spaces make it code."""
     assert contents("    if a:\n        b\n\n    c\n") == ["if a:\n    b\n\nc"]
