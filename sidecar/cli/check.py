@@ -18,6 +18,10 @@ from sidecar.cli.store_folder import data_folder, data_option, store_errors
 
 if TYPE_CHECKING:
     from sidecar.store.check import Checked
+    from sidecar.store.salvage import Saved
+
+LOST_SHOWN = 20
+"""Lost ids of a table that are told on the terminal."""
 
 
 @click.command(
@@ -29,7 +33,8 @@ Examples:
   memory-ranker check --repair
   memory-ranker check --repair --into ./saved
 
-Exit code 8 says that something is wrong, or still is after a repair. docs/backup.md has a line for each fault.""",
+Exit code 8 says that something is wrong or lost, or still is wrong after a repair. docs/backup.md has a line for
+each fault.""",
 )
 @data_option("The folder of the store, or of a backup.  [default: as for `serve`]")
 @click.option("--repair", is_flag=True, help="Put right what can be. The server must be stopped.")
@@ -51,7 +56,7 @@ def check(data: Path | None, repair: bool, into: Path | None, as_json: bool) -> 
     if into is not None and not repair:
         raise click.UsageError("--into goes with --repair")
     folder = data or data_folder()
-    saved: dict[str, int] | None = None
+    saved: Saved | None = None
     with store_errors():
         from sidecar.store import check as checks
         from sidecar.store import repair as repairs
@@ -65,13 +70,28 @@ def check(data: Path | None, repair: bool, into: Path | None, as_json: bool) -> 
         elif repair:
             found = repairs.repair(folder, time.time_ns() // 1000)
     if as_json:
-        screen.document({**_plain(before), "after_repair": _plain(found) if repair else None, "saved_rows": saved})
+        screen.document({**_plain(before), "after_repair": _plain(found) if repair else None, **_saved(saved)})
     else:
         _show(before)
         if repair and before.findings:
             click.echo(f"\nAfter the repair, {screen.visible(str(found.database))}:\n")
             _show(found)
-    exit_with(ExitCode.DAMAGED if found.findings else ExitCode.OK)
+        _show_lost(saved)
+    exit_with(ExitCode.DAMAGED if found.findings or (saved and saved.lost) else ExitCode.OK)
+
+
+def _saved(saved: Saved | None) -> dict[str, Any]:
+    lost = [{"table": each.table, "count": each.count, "ids": each.ids} for each in saved.lost] if saved else None
+    return {"saved_rows": saved.rows if saved else None, "lost": lost}
+
+
+def _show_lost(saved: Saved | None) -> None:
+    for each in saved.lost if saved else ():
+        ids = ", ".join(screen.visible(each_id) for each_id in each.ids[:LOST_SHOWN])
+        more = "; --json has all" if len(each.ids) > LOST_SHOWN else ""
+        click.echo(
+            f"\nLost, of {each.table}: at least {each.count:,}. {f'Known: {ids}{more}.' if ids else ''}".rstrip()
+        )
 
 
 def _plain(found: Checked) -> dict[str, Any]:

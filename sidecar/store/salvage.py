@@ -15,10 +15,11 @@ from typing import Any
 
 from sidecar.domain import Micros
 from sidecar.errors import StoreDamagedError, StoreLockedError, StoreUnavailableError
-from sidecar.store import rebuild
+from sidecar.store import losses, rebuild
 from sidecar.store.backup import DATABASE, clear_all_gaps, descriptor
 from sidecar.store.check import ORPHANS
 from sidecar.store.files import StoreFiles, claim
+from sidecar.store.losses import Lost
 from sidecar.store.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record, Value
 from sidecar.store.readers import connect
 from sidecar.store.repair import put_right
@@ -60,14 +61,22 @@ class Table:
         return tuple(values)
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """How many rows there are in the new store, by table, and what is known to be lost."""
+
+    rows: dict[str, int]
+    lost: tuple[Lost, ...]
+
+
 _LAST_KEYS = Table("sqlite_sequence", TABLE_LEAF, ("name", "seq"), ("TEXT", "INTEGER"), (False, False), None)
 """Declared without types."""
 
 
-def salvage(folder: Path, target: Path, now: Micros) -> dict[str, int]:
+def salvage(folder: Path, target: Path, now: Micros) -> Saved:
     """Makes the store in `target` of every row that can be read in `folder`, and puts right what hangs together.
 
-    Returns how many rows there are now, by table. Raises StoreDamagedError if there is no file to read, and
+    Raises StoreDamagedError if there is no file to read, and
     InvalidRequestError, StoreLockedError or BackupFailedError for one of the folders.
     """
     database = folder / DATABASE
@@ -82,11 +91,13 @@ def salvage(folder: Path, target: Path, now: Micros) -> dict[str, int]:
             known = tables(connection)
             connection.execute("BEGIN IMMEDIATE")
             with _newest(folder, target) as data:
+                missing = losses.named(Pages.of(data))
                 for table, values in _rows(data, known):
                     marks = ", ".join("?" * len(values))
                     columns = ", ".join(table.columns)
                     connection.execute(f"INSERT OR IGNORE INTO {table.name} ({columns}) VALUES ({marks})", values)
             connection.execute("COMMIT")
+            lost = tuple(losses.of(connection, missing))
             put_right(connection, now)
             counts = {
                 table.name: int(connection.execute(f"SELECT COUNT(*) FROM {table.name}").fetchone()[0])
@@ -94,7 +105,7 @@ def salvage(folder: Path, target: Path, now: Micros) -> dict[str, int]:
             }
         with descriptor(partial) as file:
             clear_all_gaps(file)
-    return counts
+    return Saved(counts, lost)
 
 
 def tables(connection: sqlite3.Connection) -> list[Table]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -11,9 +12,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sidecar.cli.failures import ExitCode
+from sidecar.cli.group import cli
 from sidecar.domain import Packet, Rating, UseReport
 from sidecar.errors import InvalidRequestError, StoreDamagedError, StoreLockedError
 from sidecar.store.check import check
@@ -105,7 +109,7 @@ def test_what_lies_on_whole_pages_is_saved(tmp_path: Path, make_packet: MakePack
     for page in pages:
         data[page * PAGE : (page + 1) * PAGE] = random.choice([bytes(PAGE), random.randbytes(PAGE)])
     database.write_bytes(data)
-    saved = salvage(tmp_path / "data", tmp_path / "new", NOW)
+    saved = salvage(tmp_path / "data", tmp_path / "new", NOW).rows
     assert database.read_bytes() == data
     assert check(tmp_path / "new").findings == ()
     after = rows(tmp_path / "new")
@@ -142,8 +146,33 @@ def test_a_file_that_sqlite_refuses_is_read(tmp_path: Path, make_packet: MakePac
             data[(root - 1) * PAGE : root * PAGE] = bytes(PAGE)
     database.write_bytes(data)
     assert check(tmp_path / "data").findings
-    saved = salvage(tmp_path / "data", tmp_path / "new", NOW)
+    saved = salvage(tmp_path / "data", tmp_path / "new", NOW).rows
     assert saved["memories"] >= 200
+    assert check(tmp_path / "new").findings == ()
+
+
+def test_what_is_lost_is_told(tmp_path: Path, make_packet: MakePacket) -> None:
+    """Of a sound file nothing is lost. Where a page of memories is, or one of packets, the ids that the indexes still
+    name are told: just those that are not in the new store; and the command ends with the code of damage."""
+    build(tmp_path / "data", make_packet)
+    assert salvage(tmp_path / "data", tmp_path / "whole", NOW).lost == ()
+    database = tmp_path / "data" / "memories.db"
+    data = bytearray(database.read_bytes())
+    pages = Pages.of(bytes(data))
+    for table in ("memories", "packets"):
+        leaf = next(n for n, name in reversed(pages.owners().items()) if name == table and pages.page(n)[0] == 13)
+        data[(leaf - 1) * PAGE : leaf * PAGE] = bytes(PAGE)
+    database.write_bytes(data)
+    ran = CliRunner().invoke(
+        cli, ["check", "--repair", "--into", str(tmp_path / "new"), "--data", str(tmp_path / "data"), "--json"]
+    )
+    assert ran.exit_code == ExitCode.DAMAGED, ran.output
+    told = {each["table"]: set(each["ids"]) for each in json.loads(ran.stdout)["lost"]}
+    before, after = rows(tmp_path / "whole"), rows(tmp_path / "new")
+    lost = {(row[1], row[2]) for row in before["memories"]} - {(row[1], row[2]) for row in after["memories"]}
+    assert lost
+    assert told["memories"] == {f"{namespace}/{memory_id}" for namespace, memory_id in lost}
+    assert len(told["packets"]) == len(before["packets"]) - len(after["packets"]) > 0
     assert check(tmp_path / "new").findings == ()
 
 
