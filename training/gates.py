@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.domain import ReportState
-from sidecar.features import FEATURE_NAMES, SCHEMA_HASH
+from sidecar.domain import Floats, ReportState
+from sidecar.features import FEATURE_NAMES, PARTLY_FED_BY_USE, RAW_NAMES, SCHEMA_HASH
 from sidecar.plurals import counted
 from training.curves import PROOF_TOLERANCE, CurvesFit
 from training.dataset import STATES, Dataset
@@ -24,6 +24,8 @@ from training.linear import LinearFit
 from training.pairs import Pairs
 
 MANY = 1_000_000_000
+_MOST, _LEAST = float(np.finfo(np.float64).max), float(np.finfo(np.float64).smallest_subnormal)
+"""The largest number that is one, and the smallest above 0."""
 Number = TypeVar("Number", int, float)
 
 
@@ -125,29 +127,49 @@ def of_agents(dataset: Dataset, left_out: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def sound(dataset: Dataset) -> Gate:
-    """Whether every number is one: a fit on NaN gives NaN, without a word."""
-    bad = np.flatnonzero(
-        ~np.isfinite(dataset.features).all(axis=1)
-        | ~np.isfinite(dataset.without_use).all(axis=1)
-        | ~((dataset.features >= 0) & (dataset.features <= 1)).all(axis=1)
-        | ~((dataset.used >= 0) & (dataset.used <= 1) & (dataset.unused >= 0) & (dataset.unused <= 1))
-    )
-    if not len(bad):
+    """Whether every number of what was served and of the undrawn is one: a fit on NaN gives NaN, without a word."""
+    served = (dataset.features, dataset.raw, dataset.without_use, dataset.inclusion_propensity)
+    undrawn = (dataset.pool_features, dataset.pool_raw, dataset.pool_without_use, dataset.pool_propensity)
+    labels = [("label used", dataset.used, 0.0, 1.0), ("label unused", dataset.unused, 0.0, 1.0)]
+    of_served = [*_fields(*served, least_chance=_LEAST), *labels]
+    count, first = 0, ""
+    for fields, packet, memory_key in (
+        (of_served, dataset.packet, dataset.memory_key),
+        (_fields(*undrawn, least_chance=0.0), dataset.pool_packet, dataset.pool_memory_key),
+    ):
+        bad = np.zeros(len(packet), bool)
+        for _, values, low, high in fields:
+            bad |= ~((values >= low) & (values <= high))
+        count += int(bad.sum())
+        if first or not bad.any():
+            continue
+        row = int(bad.argmax())
+        what, value = next((name, v[row]) for name, v, low, high in fields if not low <= v[row] <= high)
+        memory, of = dataset.memory_id[memory_key[row]], dataset.packets.packet_id[packet[row]]
+        first = f"{what} of memory {memory!r} in packet {of!r} is {value:g}"
+    if not count:
         return Gate("sound_numbers", 0.0, 0.0, True, "Every feature and label is a number in [0, 1].")
-    row = int(bad[0])
-    packet, memory = dataset.packets.packet_id[dataset.packet[row]], dataset.memory_id[dataset.memory_key[row]]
-    wrong = [
-        name
-        for name, value in zip(FEATURE_NAMES, dataset.features[row].tolist(), strict=True)
-        if not 0.0 <= value <= 1.0
-    ]
-    what = f"feature {wrong[0]}" if wrong else "a label"
     words = (
-        f"{counted(len(bad), 'logged memory has', 'logged memories have')} a number that is none or outside [0, 1]: "
-        f"first {what} of memory {memory!r} in packet {packet!r}. Find out who wrote that log, and leave the packets "
+        f"{counted(count, 'logged memory has', 'logged memories have')} a number that is none or out of its bounds "
+        f"(features, labels and chances: [0, 1]): first {first}. Find out who wrote that log, and leave the packets "
         "out (--from, --until) or prune them."
     )
-    return Gate("sound_numbers", float(len(bad)), 0.0, False, words)
+    return Gate("sound_numbers", float(count), 0.0, False, words)
+
+
+def _fields(
+    features: Floats, raw: Floats, without_use: Floats, propensity: Floats, *, least_chance: float
+) -> list[tuple[str, Floats, float, float]]:
+    """Name, values (n,), least and most of each number of n memories."""
+    return [
+        *((f"feature {name}", values, 0.0, 1.0) for name, values in zip(FEATURE_NAMES, features.T, strict=True)),
+        *((f"raw {name}", values, -_MOST, _MOST) for name, values in zip(RAW_NAMES, raw.T, strict=True)),
+        *(
+            (f"feature {name} without use", values, -_MOST, _MOST)
+            for name, values in zip(PARTLY_FED_BY_USE, without_use.T, strict=True)
+        ),
+        ("inclusion_propensity", propensity, least_chance, 1.0),
+    ]
 
 
 def one_schema(dataset: Dataset) -> Gate:
@@ -196,7 +218,9 @@ def _sessions(dataset: Dataset, pairs: Pairs, settings: GateSettings) -> Gate:
         )
         return Gate("sessions", float(count), float(least), True, words)
     reports = int(dataset.packets.reported.sum())
-    if not len(dataset.packets):
+    if not len(dataset.packets) and dataset.other_schemas:
+        why = "No packet of this window was scored by this version's features"
+    elif not len(dataset.packets):
         why = "The log has no packet in this window: have agents call Rank, without dry_run, and report what they used"
     elif not reports:
         why = (

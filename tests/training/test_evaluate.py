@@ -16,9 +16,10 @@ from ir_measures import nDCG
 
 from sidecar.cli.failures import ExitCode
 from sidecar.cli.group import cli
+from sidecar.features import RAW_NAMES
 from sidecar.weights import PRESETS, make_weights
 from tests.promises.frozen import text
-from tests.training.logs import log_of, make_packet, write_log
+from tests.training.logs import features_of, log_of, make_packet, write_log
 from tests.training.made import Truth, make_dataset
 from tests.training.test_end_to_end import moving
 from tests.training.test_off_policy import plainly
@@ -222,3 +223,46 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     assert (code, "promote MODEL --role shadow" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
     code, found = evaluated("engine", tmp_path / "nowhere.jsonl")
     assert (code, "there is no log" in found["error"]["message"]) == (ExitCode.NOT_FOUND, True)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "says"),
+    [
+        ({"features": features_of({"semantic": 2.0})}, "feature semantic of memory 'p-m0' in packet 'p' is 2"),
+        ({"features": features_of({"lexical": -0.1})}, "feature lexical of memory 'p-m0' in packet 'p' is -0.1"),
+        ({"features": features_of({"semantic": np.nan})}, "feature semantic of memory 'p-m0' in packet 'p' is nan"),
+        ({"raw": np.full(len(RAW_NAMES), np.nan)}, "raw age_days of memory 'p-m0' in packet 'p' is nan"),
+    ],
+)
+@pytest.mark.parametrize("part", ["items", "undrawn"])
+def test_numbers_that_are_none_are_refused_as_a_fit_refuses_them(
+    tmp_path: Path, part: str, damaged: dict[str, Any], says: str
+) -> None:
+    """Of what was served and of the undrawn, by packet, memory, field and value: no verdict on such a log."""
+    rows = log_of(make_dataset(TRUTH, sessions=40, seed=1))
+    packet = make_packet("p", [features_of({})], pool=[features_of({})])
+    changed: dict[str, Any] = {part: (replace(getattr(packet, part)[0], **damaged),)}
+    rows.append(replace(packet, **changed))
+    write_log(tmp_path / "log.jsonl", rows)
+    says = says if part == "items" else says.replace("p-m0", "p-u0")
+    code, found = evaluated("default", tmp_path / "log.jsonl")
+    assert code == ExitCode.USAGE
+    assert found["error"]["reason"] == "UNREADABLE_LOG"
+    assert says in found["error"]["message"]
+    refused = CliRunner().invoke(cli, ["train", str(tmp_path / "log.jsonl"), "--dry-run", "--base", "engine"])
+    assert (refused.exit_code, says in refused.output) == (ExitCode.GATED, True)
+
+
+def test_a_log_of_other_features_is_said_to_be(tmp_path: Path) -> None:
+    """Alone they cannot be compared; beside packets of this version they are left out and counted."""
+    own = log_of(make_dataset(TRUTH, sessions=40, seed=1))
+    others = [replace(make_packet(f"o{i}", [features_of({})]), feature_schema_hash="old") for i in range(3)]
+    write_log(tmp_path / "log.jsonl", others)
+    code, found = evaluated("default", tmp_path / "log.jsonl")
+    assert code == ExitCode.GATED
+    assert "3 were scored by other features (3 of old)" in found["error"]["message"]
+    write_log(tmp_path / "both.jsonl", [*own, *others])
+    code, found = evaluated("default", tmp_path / "both.jsonl")
+    assert (code, found["packets_of_other_schemas"]) == (0, 3)
+    done = CliRunner().invoke(cli, ["evaluate", "default", str(tmp_path / "both.jsonl")])
+    assert "3 packets left out: scored by other features (old)." in done.output

@@ -133,6 +133,8 @@ def test_other_schemas_and_numbers_that_are_none_are_refused() -> None:
     assert failed.passed is False
     assert "'p1'" in failed.words
     assert "lexical" in failed.words
+    everyone_else = replace(build_dataset([]), other_schemas={"old": 3})
+    assert "this version's features" in found(everyone_else)["sessions"].words
     grades = dataset.used.copy()
     grades[30] = 1.7
     assert found(replace(dataset, used=grades))["sound_numbers"].passed is False

@@ -19,8 +19,8 @@ from sidecar.store.log_reading import read_stored_model
 from training.commands.progress import steps
 from training.commands.reading import finite, log_errors, log_options, read_model
 from training.dataset import Cutoffs, Dataset, build_dataset
-from training.gates import GateSettings
-from training.sources import database_of, read_source
+from training.gates import GateSettings, one_schema, sound
+from training.sources import UnreadableLogError, database_of, read_source
 
 if TYPE_CHECKING:
     from training.evaluate import Evaluation
@@ -83,6 +83,7 @@ def evaluate(
     with steps() as advance, log_errors():
         rows = shadows.passing(read_source(source, namespace, cutoffs, partial(advance, "log")))
         dataset = build_dataset(rows, cutoffs, ways=ways_of(each for each in (given, other) if each is not None))
+        _check(dataset, source)
         packets = np.ones(len(dataset.packets), bool)
         draws_of = given
         if given is None:
@@ -117,6 +118,15 @@ def evaluate(
         _show(found, name, against, on, top_k)
     if not found.sufficient:
         exit_with(ExitCode.GATED)
+
+
+def _check(dataset: Dataset, source: Path) -> None:
+    """What is wrong with the log's numbers, as `train` says it. Raises UnreadableLogError and Failure."""
+    numbers = sound(dataset)
+    if not numbers.passed:
+        raise UnreadableLogError(f"{source}: {numbers.words}")
+    if dataset.other_schemas and not len(dataset.packets):
+        raise Failure(one_schema(dataset).words, ExitCode.GATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +184,7 @@ def _document(found: Evaluation, name: str, against: str, on: Basis, top_k: int)
         "packets": int(on.packets.sum()),
         "reported_packets": int(on.dataset.packets.reported[on.packets].sum()),
         "packets_without_measures": on.unmeasured,
+        "packets_of_other_schemas": sum(on.dataset.other_schemas.values()),
         "packets_of_own_measures": sum(on.dataset.own_measures.values()),
         "sessions_before_the_model": on.before_the_model,
         "verdict": found.verdict,
@@ -216,6 +227,10 @@ def _show(found: Evaluation, name: str, against: str, on: Basis, top_k: int) -> 
         click.echo(
             f"{counted(on.unmeasured, 'packet')} left out: a version served or exported them that did not log "
             "what is measured here."
+        )
+    if others := on.dataset.other_schemas:
+        click.echo(
+            f"{counted(sum(others.values()), 'packet')} left out: scored by other features ({', '.join(others)})."
         )
     if left_out := on.dataset.own_measures:
         click.echo(
