@@ -17,6 +17,7 @@ from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, St
 from sidecar.plurals import counted
 from sidecar.store import backup, kept_logs, meta, packets, rebuild
 from sidecar.store.failures import translate
+from sidecar.store.importance import WITHOUT_PARTS
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, declarations, declared
@@ -47,6 +48,7 @@ class Fault(StrEnum):
     KEYS = "keys"
     FACTS = "facts"
     MODELS = "models"
+    IMPORTANCE = "importance"
 
 
 class WayOut(StrEnum):
@@ -203,6 +205,7 @@ def check_database(connection: sqlite3.Connection, database: Path) -> Checked:
         if not found:
             found += _uses(connection)
         found += chain(_counts(connection), _keys(connection), _facts(connection), _models(connection))
+        found += _importance(connection)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
         for (table,) in tables.fetchall():
             (rows[table],) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
@@ -377,6 +380,13 @@ def _models(connection: sqlite3.Connection) -> Iterator[Finding]:
     if bad := [_shown(version) for version in broken_models(connection)]:
         words = "models are not as they were loaded; a repair takes them out, and they can be promoted again"
         yield Finding(Fault.MODELS, "models", len(bad), words, examples=tuple(bad[:EXAMPLES]))
+
+
+def _importance(connection: sqlite3.Connection) -> Iterator[Finding]:
+    (count,) = connection.execute(f"SELECT COUNT(*) FROM memories WHERE {WITHOUT_PARTS}").fetchone()
+    if count:
+        words = "memories do not say how their importance came about; a repair has them scored anew"
+        yield Finding(Fault.IMPORTANCE, "importance_parts", count, words)
 
 
 def _text(data: bytes) -> str:

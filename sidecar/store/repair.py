@@ -31,6 +31,7 @@ from sidecar.store.check import (
 )
 from sidecar.store.failures import translate
 from sidecar.store.files import claim
+from sidecar.store.importance import WITHOUT_PARTS
 from sidecar.store.readers import connect
 from sidecar.store.restore import move_score_versions
 from sidecar.store.rows import SELECT_MEMORY
@@ -101,6 +102,7 @@ def put_right(connection: sqlite3.Connection, now: Micros) -> None:
                 "INSERT INTO pruned_sessions (namespace, session_key, agent_id) VALUES (?, ?, '')", session
             )
         connection.execute("DELETE FROM uncounted_packets")  # all are counted below
+        connection.execute(f"UPDATE memories SET importance_content = NULL WHERE {WITHOUT_PARTS}")
         _count(connection)
         _continue_keys(connection)
         if len(meta.get(connection, meta.SALT) or b"") != SALT_BYTES:

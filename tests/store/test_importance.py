@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,9 @@ from sidecar.domain import (
     ScoredContent,
     WriteOutcome,
 )
+from sidecar.store.check import Fault, check
 from sidecar.store.memories import Derived
+from sidecar.store.repair import repair
 from sidecar.store.requests import Replayed
 from sidecar.store.rescores import Run
 from sidecar.store.store import Store
@@ -212,3 +217,19 @@ def test_parts_go_with_their_memory(store: Store) -> None:
         else:
             store.delete("n", ["m"], NOW)
         assert store.importance_parts(memory.key) == {}
+
+
+def test_a_memory_that_lost_its_content_part_is_found_and_scored_anew(tmp_path: Path) -> None:
+    """A check names it, and after a repair it waits to be scored."""
+    with Store.open(tmp_path) as opened:
+        write(opened, "broken", scored("broken", 0.5, content="a"), content="a")
+        key = opened.get("n", "broken").key
+        assert opened.get("n", "broken").importance_content == 0.5
+    assert check(tmp_path).findings == ()
+    with contextlib.closing(sqlite3.connect(tmp_path / "memories.db")) as connection:
+        connection.execute("DELETE FROM importance_parts WHERE memory_key = ?", (key,))
+        connection.commit()
+    assert [(each.fault, each.count) for each in check(tmp_path).findings] == [(Fault.IMPORTANCE, 1)]
+    assert repair(tmp_path, NOW).findings == ()
+    with Store.open(tmp_path) as opened:
+        assert opened.get("n", "broken").importance_content is None
