@@ -6,6 +6,7 @@ is litter, and one that is gone is built anew. The files hold no words, and no d
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from sidecar.domain import Change, IndexedState, Memory, UseCounts
 from sidecar.store import memories, meta, tally
 from sidecar.store.rows import SELECT_MEMORY, SELECT_TEXT, from_row
+
+_log = logging.getLogger(__name__)
 
 PREFIX = "index-"
 """What the names of index files begin with, in the data folder."""
@@ -124,10 +127,13 @@ def files(connection: sqlite3.Connection) -> set[str]:
 
 
 def sweep(folder: Path, named: set[str]) -> None:
-    """Removes index files that the database does not name."""
+    """Removes index files that the database does not name. What cannot be removed stays, and is told in the log."""
     for path in folder.glob(f"{PREFIX}*"):
         if path.name not in named:
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                _log.warning("%s is no index file in use and cannot be removed: %s", path, error.strerror)
 
 
 def read(connection: sqlite3.Connection, keys: Sequence[int], *, with_vectors: bool = False) -> list[Memory]:

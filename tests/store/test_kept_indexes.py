@@ -292,3 +292,21 @@ def test_text_that_was_rewritten_or_deleted_stays_with_snapshots_in_use(tmp_path
         server.store.purge_namespace("n")
         with pytest.raises(OverloadedError):
             before.memories.at(range(len(before)))
+
+
+def test_a_folder_in_the_place_of_an_index_file_ends_no_start(kept: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Be it litter or where the database's file should be: it is left and told, and the index is built anew."""
+    (path,) = files(kept)
+    path.unlink()
+    path.mkdir()
+    (kept / f"{PREFIX}litter").mkdir()
+    with serving(kept) as server:
+        server.check()
+        assert server.reads == ["n"]
+        assert server.namespaces.keep("n")
+    assert f"{PREFIX}litter is no index file in use" in caplog.text
+    assert f"{path.name} is no index file in use" in caplog.text
+    with serving(kept) as server:
+        server.check()
+        assert server.reads == []
+    assert path.is_dir()
