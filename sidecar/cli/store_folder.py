@@ -54,7 +54,7 @@ def data_folder() -> Path:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turns the store's errors into a Failure with an exit code of its own."""
+    """Turns the store's errors, and what this user may not do, into a Failure with an exit code of its own."""
     try:
         yield
     except RankerError as error:
@@ -64,6 +64,13 @@ def store_errors() -> Iterator[None]:
             _exit_code(error),
             reason=error.reason,
             violations=tuple((each.field, each.description) for each in violations),
+        ) from error
+    except PermissionError as error:
+        raise Failure(
+            f"the store cannot be used: {error.filename}: {error.strerror}; name a folder that this user may read with"
+            " --data, or run this as the user of the server",
+            ExitCode.TAKEN,
+            reason=StoreUnavailableError.reason,
         ) from error
 
 

@@ -18,7 +18,8 @@ from memoryranker.client import Client
 
 from sidecar.cli.connection import Connection
 from sidecar.cli.failures import ExitCode
-from tests.serving import TELLING, finished, started
+from sidecar.store.store import Store
+from tests.serving import TELLING, WITHOUT_PRIVILEGES, ended, finished, started
 
 COMMAND = (sys.executable, "-m", "sidecar.cli")
 
@@ -194,3 +195,22 @@ def test_a_batch_that_breaks_off_says_how_far_it_came(folder: Path) -> None:
     output, said = writer.communicate(lines.splitlines()[1400], timeout=60)
     assert (writer.returncode, output) == (ExitCode.UNAVAILABLE, "")
     assert "stored up to line" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason="root may read anything")
+@pytest.mark.parametrize("command", [("check", "--data"), ("evaluate", "default")])
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """A command that opens a store's folder itself says which folder it may not read, as `serve` does, and no more."""
+    shut = tmp_path / "shut"
+    with Store.open(shut / "there"):
+        pass
+    shut.chmod(0)
+    try:
+        done = ended(
+            [sys.executable, "-c", WITHOUT_PRIVILEGES, "-m", "sidecar.cli", *command, shut / "there"],
+        )
+    finally:
+        shut.chmod(0o755)
+    assert done.returncode == ExitCode.TAKEN, done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert all(words in line for words in ("STORE_UNAVAILABLE", str(shut), "Permission denied"))

@@ -128,12 +128,15 @@ def read_model(base: str, source: Path, option: str) -> Model:
     """Weights by their name, or a model by its folder, its archive or its version in the registry of the store that
     `source` is. "" means what serves: the store's active model, else the settings' weights. Raises Failure, which names
     the command line's `option` that has no such weights."""
-    path, database = Path(base), database_of(source)
+    path = Path(base)
+    with store_errors():
+        database = database_of(source)
+        is_there = database is not None and database.is_file()
     try:
         if base and path.exists():
             artifact = read_artifact(path)
             return Model(artifact.weights, artifact.namespaces)
-        if database is not None and database.is_file() and base not in PRESETS:
+        if database is not None and is_there and base not in PRESETS:
             with store_errors():
                 stored = read_stored_model(database, base)
             if stored is not None:
