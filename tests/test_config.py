@@ -202,6 +202,7 @@ def test_a_bad_value_names_setting_value_and_limit(name: str, value: str) -> Non
         "drain_seconds = '1'",
         f"drain_seconds = 1{'0' * 400}",
         "weights = 3",
+        "emotion_namespaces = 'a'",
     ],
 )
 def test_the_file_is_held_to_its_types(tmp_path: Path, text: str) -> None:

@@ -15,7 +15,7 @@ from sidecar.cli.connection import json_option, settings_environ
 from sidecar.cli.failures import ExitCode, Failure
 from sidecar.cli.parsing import PATH
 from sidecar.config import ENVIRONMENT_PREFIX, FIELDS, Resolved, Settings, resolve
-from sidecar.errors import SettingsError
+from sidecar.errors import Faults, SettingsError
 
 Command = Callable[..., Any]
 
@@ -97,10 +97,16 @@ def _settings_failures() -> Iterator[None]:
 
 
 def settle_tables(settings: Settings) -> None:
-    """Refuses the weights that `serve` would refuse, in its words. Raises SettingsError."""
-    from sidecar.settled import settled  # here, for it takes its time
+    """Refuses the weights and the embedder that `serve` would refuse, in its words. Raises SettingsError."""
+    from sidecar.retrieval.embedders import make_embedder  # here, for they take their time
+    from sidecar.settled import settled
 
-    settled(settings)
+    faults = Faults()
+    with faults.noted():
+        settled(settings)
+    with faults.noted():
+        make_embedder(settings.embedder)  # loads nothing yet
+    faults.raise_if_any()
 
 
 def template() -> str:

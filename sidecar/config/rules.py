@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 from collections.abc import Callable
@@ -75,10 +76,11 @@ def _parse_folder(given: Any) -> Path:
 
 
 def _parse_names(given: Any) -> tuple[str, ...]:
-    parts = given.split(",") if isinstance(given, str) else given
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+    if isinstance(given, str):
+        raise SaidBetterError(f"a list of texts, as [{json.dumps(given)}]")
+    if not isinstance(given, list | tuple) or not all(isinstance(part, str) for part in given):
         raise ValueError
-    return tuple(part.strip() for part in parts if part.strip())
+    return tuple(part.strip() for part in given if part.strip())
 
 
 def parse_address(given: Any) -> tuple[str, str]:
@@ -143,7 +145,9 @@ def _parse_embedder(given: Any) -> str:
 
 TEXT = Rule("a text that is not empty", _parse_text)
 FOLDER = Rule("the path of a folder", _parse_folder)
-NAMES = Rule("a list of texts (in a flag or a variable: separated by commas)", _parse_names)
+NAMES = Rule(
+    "a list of texts (in a flag or a variable: separated by commas)", _parse_names, lambda text: text.split(",")
+)
 EMBEDDER = Rule("wordllama, none, onnx:FOLDER, model2vec:FOLDER or client:DIMENSION", _parse_embedder)
 HTTP = Rule("off, PORT (of this machine alone), or ADDRESS:PORT (0.0.0.0:PORT for all who reach it)", _parse_http)
 LISTEN = Rule("unix:PATH, or HOST:PORT of this machine alone", _parse_listen)

@@ -33,6 +33,8 @@ def settled_weights(settings: Settings) -> WeightsHolder:
 
 
 def _own(name: str, table: Mapping[str, Any]) -> Weights:
+    if not name.strip():
+        raise SettingsError(f"weights.{name!r}: a name must not be empty; as [weights.mine.features]")
     if name in PRESETS or name == OF_REQUEST:
         raise SettingsError(f"weights.{name}: the name is taken by weights that are shipped; choose another")
     try:

@@ -83,10 +83,13 @@ def test_a_wrong_variable_is_told_by_name(home: Path, monkeypatch: pytest.Monkey
         ),
         ("[weights.mine]\nfeatures = {lexical = 0.9, semantic = 0.9}\n", "weights.mine.features"),
         ("[weights.default]\nfeatures = {lexical = 0.5}\n", "weights.default: the name is taken"),
+        ('[weights."".features]\nlexical = 0.5\n', "weights.'': a name must not be empty"),
+        ("embedder = 'client:0'\n", "client:0 needs a dimension from 1 to 4,096"),
+        ("embedder = 'onnx:/nothere'\n", "onnx finds no tokenizer.json in /nothere"),
         ("[weights]\nactive = 'nope'\n", "none named 'nope'"),
     ],
 )
-def test_weights_that_would_not_serve_are_refused_in_the_words_of_the_server(home: Path, text: str, says: str) -> None:
+def test_what_would_not_serve_is_refused_in_the_words_of_the_server(home: Path, text: str, says: str) -> None:
     """`config` says what `serve` would, with the same exit code."""
     file = home / "config.toml"
     file.write_text(text)
