@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import shutil
 import subprocess
@@ -263,6 +264,22 @@ def test_what_fits_into_a_message_by_a_hair_is_sent(client: Client, namespace: s
     assert "1 to 65,536" in client.ingest(namespace, memories).rejections[0].message
     memories[0]["content"] += "x"
     assert "at most 4,194,240" in client.ingest(namespace, memories).rejections[0].message
+
+
+def test_nothing_of_a_stream_is_left_to_the_garbage_collector(client: Client, namespace: str) -> None:
+    """At Python's end a call that is left could wait for ever for a thread of gRPC's that has stopped."""
+
+    def calls() -> int:
+        return sum(isinstance(found, grpc.RpcError) for found in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = calls()
+        client.ingest(namespace, [{"id": "a", "content": "a note"}])
+        assert calls() == before
+    finally:
+        gc.enable()
 
 
 def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:

@@ -211,7 +211,9 @@ class _Connection:
             for answer in self._call:
                 self._received.put(answer)
         except grpc.RpcError as error:
-            self._received.put(error)
+            # The call is its own error. Without its frames, which hold it, it goes with this connection: left to the
+            # garbage collector at Python's end, it might wait for a thread of gRPC's that has stopped by then.
+            self._received.put(error.with_traceback(None))
         else:
             words = "the server ended the stream before it had acknowledged everything"
             self._received.put(RankerRpcError(grpc.StatusCode.INTERNAL, words))
