@@ -22,7 +22,7 @@ from sidecar.cli.screen import Column
 Examples:
   memory-ranker rank "add a retry to the webhook consumer"
   memory-ranker rank "add a retry" --max-items 5 --token-budget 800 --session s1 --context-project billing
-  memory-ranker rank "roll back a deploy" --kind decision --tag deploy --since 90d --explain full
+  memory-ranker rank "roll back a deploy" --kind decision --tag deploy --since 90d --explain
   memory-ranker rank "roll back a deploy" --weights engine --dry-run
   memory-ranker rank "roll back a deploy" --weights weights.toml --dry-run
   memory-ranker rank "roll back a deploy" --weights '{"lexical": 0.6, "recency": 0.4}' --dry-run
@@ -32,9 +32,11 @@ Examples:
 @click.option(
     "--explain",
     type=click.Choice(["none", "contributions", "full"]),
+    is_flag=False,
+    flag_value="full",
     default="contributions",
     show_default=True,
-    help="How much of the reasoning to show.",
+    help="How much of the reasoning to show; full where no word follows.",
 )
 @rank_options
 @click.option("--dry-run", is_flag=True, help="Log nothing and draw nothing: no packet id, no reserved memories.")

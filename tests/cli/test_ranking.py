@@ -45,6 +45,7 @@ def test_rank_shows_a_table_with_the_reasons(run: Run, packet: Any) -> None:
     full = run("rank", TASK, "--explain", "full").stdout
     assert "contribution" in full
     assert "weight" in full
+    assert "weight" in run("rank", TASK, "--explain").stdout
 
 
 def test_every_option_of_rank_reaches_the_server(run: Run, tmp_path: Path) -> None:
