@@ -163,7 +163,7 @@ class Ranker:
             watch.lap(LOG)
         except StoreFullError as full:
             # Ranking goes on without its log; but a draw that is not logged would spoil the propensities.
-            notice = (DegradationReason.LOG_UNAVAILABLE, f"{full.message} This packet cannot be reported on.")
+            notice = (DegradationReason.LOG_UNAVAILABLE, f"{full.message}. This packet cannot be reported on.")
             undrawn = replace(
                 occasion,
                 request=replace(request, dry_run=True),

@@ -53,7 +53,7 @@ def check_unlogged(packet: ranker_pb2.RankResponse, logged: ranker_pb2.RankRespo
     assert packet.reserved_slots == 0
     (degradation,) = packet.degradations
     assert degradation.reason == ranker_pb2.DEGRADATION_REASON_LOG_UNAVAILABLE
-    for words in ("cannot grow", "delete or prune", "cannot be reported on"):
+    for words in ("cannot grow", "delete or prune", ". This packet cannot be reported on"):
         assert words in degradation.message
     ranked = [item.memory.id for item in logged.items if item.segment == types_pb2.SEGMENT_RANKED]
     assert [item.memory.id for item in packet.items][: len(ranked)] == ranked
