@@ -44,7 +44,7 @@ numbers = st.lists(scores | st.just(math.nan), min_size=3, max_size=3).map(np.ar
 distinct = st.lists(ids, max_size=3, unique=True)
 
 
-def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
+def _scored(memory_id: str, chances: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "memory_id": st.just(memory_id),
@@ -54,7 +54,7 @@ def _scored(memory_id: str) -> st.SearchStrategy[dict[str, Any]]:
             "features": numbers,
             "raw": numbers,
             "tokens": counts,
-            "inclusion_propensity": units,
+            "inclusion_propensity": chances,
             "kind": st.sampled_from(["", "fact", "決定"]),
         }
     )
@@ -71,7 +71,7 @@ def other_ways(draw: st.DrawFn, count: int) -> OtherWays:
 def packets(draw: st.DrawFn) -> Packet:
     items = tuple(
         PacketItem(
-            **draw(_scored(each)),
+            **draw(_scored(each, units.filter(bool))),  # what is served came about
             segment=draw(st.sampled_from(Segment)),
             contributions=draw(numbers),
             position_probability=draw(units),
@@ -79,7 +79,7 @@ def packets(draw: st.DrawFn) -> Packet:
         )
         for each in draw(distinct)
     )
-    undrawn = tuple(PoolItem(**draw(_scored(each))) for each in draw(distinct))
+    undrawn = tuple(PoolItem(**draw(_scored(each, units))) for each in draw(distinct))
     request = ranker_pb2.RankRequest(namespace="n", task=draw(texts)).SerializeToString()
     shadow = None
     if draw(st.booleans()):
