@@ -75,17 +75,28 @@ def _best(
         cosines = cosine_table(asked, compared[some], inverse[some])
         if left_out is not None:
             cosines[:, np.flatnonzero(left_out[some])] = -np.inf
-        size = cosines.shape[1]
-        best = (
-            np.argpartition(cosines, size - k, axis=1)[:, size - k :]
-            if k < size
-            else np.tile(np.arange(size), (len(cosines), 1))
-        )
+        best = _greatest(cosines, k)
         found_cosines.append(np.take_along_axis(cosines, best, axis=1))
         found_places.append(best + first)
     cosines, places = np.concatenate(found_cosines, axis=1), np.concatenate(found_places, axis=1)
     order = np.lexsort((places, -cosines))[:, :k]
     return np.take_along_axis(cosines, order, axis=1), np.take_along_axis(places, order, axis=1)
+
+
+def _greatest(cosines: Vectors, k: int) -> NDArray[np.int64]:
+    """Where the k greatest of each row of numbers stand, all of fewer, in no order; of equal ones the first."""
+    size = cosines.shape[1]
+    if k >= size:
+        return np.tile(np.arange(size), (len(cosines), 1))
+    best = np.argpartition(cosines, size - k, axis=1)[:, size - k :]
+    # Which of those that equal the least of them it takes depends on what stands around, dead rows included.
+    least = np.take_along_axis(cosines, best, axis=1).min(axis=1)[:, None]
+    reaching = (cosines >= least).sum(axis=1)
+    for row in np.flatnonzero(reaching > k).tolist():
+        above = np.flatnonzero(cosines[row] > least[row])
+        equal = np.flatnonzero(cosines[row] == least[row])
+        best[row] = np.concatenate((above, equal[: k - len(above)]))
+    return best
 
 
 def nearest_by_words(snapshot: Snapshot, text: str, k: int, among: Mask) -> Nearest:
