@@ -232,7 +232,7 @@ def _add_peers(around: list[list[Neighbour]], memories: Sequence[Memory | None],
     cosines[~vectors.any(axis=1)] = -np.inf
     np.fill_diagonal(cosines, -np.inf)
     k = min(NEIGHBOURS, len(memories) - 1)
-    nearest_of = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+    nearest_of = np.argsort(-cosines, axis=1, kind="stable")[:, :k]  # of equal ones the first
     for place, neighbours in enumerate(around):
         for peer in nearest_of[place].tolist():
             other = memories[peer]
