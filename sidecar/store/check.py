@@ -12,19 +12,26 @@ from pathlib import Path
 
 import numpy as np
 
-from sidecar.domain import Channel, Rating
 from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, StoreNotFoundError
 from sidecar.plurals import counted
 from sidecar.store import backup, kept_logs, meta, packets, rebuild
 from sidecar.store.failures import translate
 from sidecar.store.importance import WITHOUT_PARTS
+from sidecar.store.invariants import (
+    HIGHEST_KEY,
+    LAST_KEY,
+    MEMORY_COUNTS,
+    ORPHANS,
+    RATINGS_OF,
+    UNKNOWN_SESSIONS,
+    UNKNOWN_WORDS,
+)
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, declarations, declared
 from sidecar.store.wal import find_break
 from sidecar.weights.archive import files_of
 from sidecar.weights.artifact import is_as_written
-from sidecar.weights.roles import Action, Role
 
 MESSAGES = 20
 """Most of SQLite's own findings that are kept."""
@@ -82,63 +89,6 @@ class Checked:
     schema_version: int
     findings: tuple[Finding, ...]
     rows: dict[str, int]
-
-
-ORPHANS: tuple[tuple[str, str, str], ...] = (
-    ("exposures", "packet_key NOT IN (SELECT packet_key FROM packets)", "belong to a packet that is not there"),
-    ("reports", "packet_key NOT IN (SELECT packet_key FROM packets)", "are on a packet that is not there"),
-    (
-        "reports",
-        "namespace != (SELECT p.namespace FROM packets p WHERE p.packet_key = reports.packet_key)",
-        "stand in another namespace than their packet",
-    ),
-    ("report_memories", "report_key NOT IN (SELECT report_key FROM reports)", "belong to a report that is not there"),
-    (
-        "report_memories",
-        "NOT EXISTS (SELECT 1 FROM reports r JOIN exposures e ON e.packet_key = r.packet_key WHERE r.report_key ="
-        " report_memories.report_key AND (e.memory_id, e.memory_key) = (report_memories.memory_id,"
-        " report_memories.memory_key))",
-        "name a memory that is not in the packet",
-    ),
-    ("uncounted_packets", "packet_key NOT IN (SELECT packet_key FROM packets)", "name a packet that is not there"),
-    ("ratings", "memory_key NOT IN (SELECT memory_key FROM memories)", "are on a memory that is not there"),
-    ("pruned_uses", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
-    ("rescored", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
-    ("reembedded", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
-    ("importance_parts", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
-    ("importance_links", "memory_key NOT IN (SELECT memory_key FROM memories)", "are of a memory that is not there"),
-)
-"""Rows that name what is not there: table, condition, in words. In the order in which removing one leaves no other."""
-
-UNKNOWN_SESSIONS = """
-    SELECT DISTINCT m.namespace, u.session_key FROM pruned_uses u JOIN memories m ON m.memory_key = u.memory_key
-    WHERE (m.namespace, u.session_key) NOT IN (SELECT namespace, session_key FROM pruned_sessions)
-    AND (m.namespace, u.session_key) NOT IN (SELECT namespace, session_key FROM packets)
-"""
-"""Sessions whose pruned uses count for nobody knows whom."""
-
-_MEMORY_COUNTS = """
-    SELECT namespace, SUM(says), SUM(holds) FROM (
-        SELECT namespace, memory_count AS says, 0 AS holds, 1 AS known FROM namespaces
-        UNION ALL SELECT namespace, 0, COUNT(*), 0 FROM memories GROUP BY namespace
-    ) GROUP BY namespace HAVING SUM(says) != SUM(holds) OR SUM(known) = 0
-"""
-
-RATINGS_OF = (
-    "(SELECT COUNT(*) FROM ratings r WHERE r.memory_key = memories.memory_key AND r.rating = 'helpful'),"
-    " (SELECT COUNT(*) FROM ratings r WHERE r.memory_key = memories.memory_key AND r.rating = 'unhelpful')"
-)
-"""Helpful and unhelpful marks that stand on a row of memories."""
-
-HIGHEST_KEY = (
-    "SELECT MAX(highest) FROM (SELECT MAX(memory_key) AS highest FROM memories UNION ALL"
-    " SELECT MAX(memory_key) FROM exposures UNION ALL SELECT MAX(memory_key) FROM report_memories UNION ALL"
-    " SELECT MAX(memory_key) FROM pruned_uses UNION ALL SELECT MAX(memory_key) FROM rescored)"
-)
-"""The highest memory key that was ever given out, as far as can be told."""
-
-LAST_KEY = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'memories'"
-"""The key after which the next one follows."""
 
 
 def check(folder: Path) -> Checked:
@@ -300,16 +250,6 @@ def _packets(connection: sqlite3.Connection) -> Iterator[Finding]:
         yield Finding(Fault.UNREADABLE, "packets", len(bad), words, examples=tuple(bad[:EXAMPLES]))
 
 
-UNKNOWN_WORDS: tuple[tuple[str, str], ...] = (
-    ("reports", f"channel NOT IN ({', '.join(repr(each.value) for each in Channel)})"),
-    ("report_memories", "word NOT IN ('used', 'unused', 'shown')"),
-    ("model_roles", f"role NOT IN ({', '.join(repr(each.value) for each in Role)})"),
-    ("model_roles", f"action NOT IN ({', '.join(repr(each.value) for each in Action)})"),
-    ("ratings", f"rating NOT IN ({', '.join(repr(each.value) for each in Rating if each is not Rating.WITHDRAWN)})"),
-)
-"""Rows whose word is none of ours: table and condition."""
-
-
 def _words(connection: sqlite3.Connection) -> Iterator[Finding]:
     for table, condition in UNKNOWN_WORDS:
         (count,) = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
@@ -342,7 +282,7 @@ def _uses(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _counts(connection: sqlite3.Connection) -> Iterator[Finding]:
-    rows = connection.execute(_MEMORY_COUNTS).fetchall()
+    rows = connection.execute(MEMORY_COUNTS).fetchall()
     if rows:
         examples = tuple(f"{_shown(name)}: says {says}, holds {holds}" for name, says, holds in rows[:EXAMPLES])
         words = "namespaces do not hold as many memories as they say"

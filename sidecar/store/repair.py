@@ -13,13 +13,7 @@ from sidecar.errors import FieldViolation, InvalidRequestError, StoreDamagedErro
 from sidecar.store import kept_logs, meta, rebuild
 from sidecar.store.backup import MANIFEST, clear_all_gaps, descriptor
 from sidecar.store.check import (
-    HIGHEST_KEY,
-    LAST_KEY,
-    ORPHANS,
-    RATINGS_OF,
     SALT_BYTES,
-    UNKNOWN_SESSIONS,
-    UNKNOWN_WORDS,
     Checked,
     Fault,
     WayOut,
@@ -32,6 +26,7 @@ from sidecar.store.check import (
 from sidecar.store.failures import translate
 from sidecar.store.files import claim
 from sidecar.store.importance import WITHOUT_PARTS
+from sidecar.store.invariants import HIGHEST_KEY, LAST_KEY, ORPHANS, RATINGS_OF, UNKNOWN_SESSIONS, UNKNOWN_WORDS
 from sidecar.store.readers import connect
 from sidecar.store.restore import move_score_versions
 from sidecar.store.rows import SELECT_MEMORY

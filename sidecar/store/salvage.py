@@ -17,8 +17,8 @@ from sidecar.domain import Micros
 from sidecar.errors import StoreDamagedError, StoreLockedError, StoreUnavailableError
 from sidecar.store import losses, rebuild
 from sidecar.store.backup import DATABASE, clear_all_gaps, descriptor
-from sidecar.store.check import ORPHANS
 from sidecar.store.files import StoreFiles, claim
+from sidecar.store.invariants import ORPHANS
 from sidecar.store.losses import Lost
 from sidecar.store.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record, Value
 from sidecar.store.readers import connect
