@@ -16,7 +16,6 @@ from sidecar.errors import ModelRefusedError, RankerError, SchemaTooNewError, St
 from sidecar.plurals import counted
 from sidecar.store import backup, kept_logs, meta, packets, rebuild
 from sidecar.store.failures import translate
-from sidecar.store.importance import WITHOUT_PARTS
 from sidecar.store.invariants import (
     HIGHEST_KEY,
     LAST_KEY,
@@ -25,6 +24,7 @@ from sidecar.store.invariants import (
     RATINGS_OF,
     UNKNOWN_SESSIONS,
     UNKNOWN_WORDS,
+    WITHOUT_PARTS,
 )
 from sidecar.store.readers import connect_for_reading
 from sidecar.store.rows import SELECT_MEMORY, from_row

@@ -24,12 +24,6 @@ from sidecar.features.importance import marks_value
 from sidecar.store import importance_links as links
 from sidecar.store.rows import SELECT_MEMORY, from_row, to_json
 
-WITHOUT_PARTS = (
-    "importance_content IS NOT NULL"
-    " AND memory_key NOT IN (SELECT memory_key FROM importance_parts WHERE part = 'content')"
-)
-"""Memories that have a score of their content, and nothing that says how it came about."""
-
 _PUT = (
     "INSERT OR REPLACE INTO importance_parts (memory_key, part, confidence, time, factors, lines)"
     " VALUES (?, ?, ?, ?, ?, ?)"

@@ -61,6 +61,12 @@ RATINGS_OF = (
 )
 """Helpful and unhelpful marks that stand on a row of memories."""
 
+WITHOUT_PARTS = (
+    "importance_content IS NOT NULL"
+    " AND memory_key NOT IN (SELECT memory_key FROM importance_parts WHERE part = 'content')"
+)
+"""Memories that have a score of their content, and nothing that says how it came about."""
+
 HIGHEST_KEY = (
     "SELECT MAX(highest) FROM (SELECT MAX(memory_key) AS highest FROM memories UNION ALL"
     " SELECT MAX(memory_key) FROM exposures UNION ALL SELECT MAX(memory_key) FROM report_memories UNION ALL"

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sidecar.store.invariants import MEMORY_COUNTS
 from sidecar.store.pages import Pages, Value
 
 _INDEXES = {f"sqlite_autoindex_{table}_1": table for table in ("memories", "packets", "reports", "ratings")}
@@ -47,11 +48,7 @@ def of(connection: sqlite3.Connection, missing: Mapping[str, Mapping[int, str]])
 
 def _short(connection: sqlite3.Connection) -> int:
     """By how many memories namespaces hold less than they say."""
-    (short,) = connection.execute(
-        "SELECT COALESCE(SUM(MAX(0, memory_count -"
-        " (SELECT COUNT(*) FROM memories m WHERE m.namespace = n.namespace))), 0) FROM namespaces n"
-    ).fetchone()
-    return int(short)
+    return sum(max(0, says - holds) for _, says, holds in connection.execute(MEMORY_COUNTS))
 
 
 def _shown(value: Value) -> str:

@@ -25,8 +25,15 @@ from sidecar.store.check import (
 )
 from sidecar.store.failures import translate
 from sidecar.store.files import claim
-from sidecar.store.importance import WITHOUT_PARTS
-from sidecar.store.invariants import HIGHEST_KEY, LAST_KEY, ORPHANS, RATINGS_OF, UNKNOWN_SESSIONS, UNKNOWN_WORDS
+from sidecar.store.invariants import (
+    HIGHEST_KEY,
+    LAST_KEY,
+    ORPHANS,
+    RATINGS_OF,
+    UNKNOWN_SESSIONS,
+    UNKNOWN_WORDS,
+    WITHOUT_PARTS,
+)
 from sidecar.store.readers import connect
 from sidecar.store.restore import move_score_versions
 from sidecar.store.rows import SELECT_MEMORY
