@@ -128,7 +128,8 @@ class _Reader:
     first_line: int
     blocks: list[Block] = field(default_factory=list)
     left_out: list[Problem] = field(default_factory=list)
-    _headings: list[_Above] = field(default_factory=list)
+    _first: _Above | None = None
+    _tops: int = 0
     _above: list[_Above] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _has_something: bool = False
@@ -138,8 +139,7 @@ class _Reader:
     @property
     def title(self) -> _Above | None:
         """The file's: its first heading, if that is the only one of level 1."""
-        levels = [each.level for each in self._headings]
-        return self._headings[0] if levels[:1] == [1] and levels.count(1) == 1 else None
+        return self._first if self._first is not None and self._first.level == 1 == self._tops else None
 
     def take(self, part: Part) -> None:
         lines = self.outline.lines
@@ -149,7 +149,8 @@ class _Reader:
             title = _TITLE.fullmatch(lines[part.begin].strip())
             text = (title[1] or "") if title else lines[part.begin].strip()
             heading = _Above(part.begin, part.level, text)
-            self._headings.append(heading)
+            self._first = self._first or heading
+            self._tops += part.level == 1
             self.end_above(part.level)
             self._above.append(heading)
         elif self._list_indent is not None and self._indent(part) >= self._list_indent + _NESTED_INDENT:
