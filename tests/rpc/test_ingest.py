@@ -269,15 +269,15 @@ def test_what_fits_into_a_message_by_a_hair_is_sent(client: Client, namespace: s
 def test_nothing_of_a_stream_is_left_to_the_garbage_collector(client: Client, namespace: str) -> None:
     """At Python's end a call that is left could wait for ever for a thread of gRPC's that has stopped."""
 
-    def calls() -> int:
-        return sum(isinstance(found, grpc.RpcError) for found in gc.get_objects())
+    def calls() -> set[int]:
+        return {id(found) for found in gc.get_objects() if isinstance(found, grpc.Call)}
 
     gc.collect()
     gc.disable()
     try:
         before = calls()
         client.ingest(namespace, [{"id": "a", "content": "a note"}])
-        assert calls() == before
+        assert calls() <= before
     finally:
         gc.enable()
 
